@@ -1,0 +1,62 @@
+"""Regenerates the tables of Sholomon, David & Netanyahu (GECCO 2014) for every image set that is there."""
+
+import os
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+from snakemake.utils import min_version
+
+from jigsaw.errors import JigsawError
+from jigsaw.experiment import BAGS, SUMMARIES, Experiment
+
+min_version("9.0")
+# Jobs call the `jigsaw` of the environment that runs Snakemake, activated or not.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+
+
+configfile: "config.yaml"
+
+
+container: "docker://python:3.11"
+
+
+try:
+    experiment = Experiment(config, workflow.basedir)
+    missing = [experiment.how_to_get(name) for name in experiment.missing]
+    SETS = experiment.sets
+    for name in SETS:
+        if not experiment.downloads(name):
+            experiment.jobs(name)
+except JigsawError as error:
+    raise WorkflowError(str(error))
+if missing and config.get("require_all"):
+    raise WorkflowError("\n".join(missing))
+for message in missing:
+    logger.info(message)
+if not SETS:
+    raise WorkflowError("no image set is there, so there is nothing to do")
+
+
+wildcard_constraints:
+    set="[^/]+",
+    puzzle="[^/]+",
+    preset="[^/]+",
+    measure="[^/]+",
+    run=r"\d+",
+    format="csv|md|tex",
+
+
+include: "workflow/rules/images.smk"
+include: "workflow/rules/cut.smk"
+include: "workflow/rules/compare.smk"
+include: "workflow/rules/solve.smk"
+include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/tables.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        expand("results/tables/{table}.{format}", table=[*SETS, *SUMMARIES], format=["csv", "md", "tex"]),
+        pictures,

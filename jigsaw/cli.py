@@ -1,0 +1,259 @@
+"""The command `jigsaw`: each step of the data flow as a sub-command."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from jigsaw.errors import JigsawError
+
+# Sub-commands import what they need when they run, so that --help is quick.
+if TYPE_CHECKING:
+    from jigsaw.presets import Settings
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a sub-command; return the exit code."""
+    options = parser().parse_args(arguments)
+    level = logging.WARNING if options.quiet else logging.DEBUG if options.verbose else logging.INFO
+    try:
+        from jigsaw.logs import set_up
+
+        set_up(level, options.log)
+        options.command(options)
+    except JigsawError as error:
+        logging.getLogger("jigsaw").error("%s", error)
+        return 1
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader had enough
+        return 1
+    except MemoryError:
+        logging.getLogger("jigsaw").error("out of memory: use fewer workers or a smaller population")
+        return 1
+    finally:
+        logging.shutdown()
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--log", metavar="FILE", help="write log messages to this file too")
+    loudness = common.add_mutually_exclusive_group()
+    loudness.add_argument("-q", "--quiet", action="store_true", help="say only what went wrong")
+    loudness.add_argument("-v", "--verbose", action="store_true", help="say more")
+
+    top = argparse.ArgumentParser(
+        prog="jigsaw",
+        description="Puts shuffled, turned square pieces of photographs together again.",
+    )
+    top.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    steps = top.add_subparsers(required=True, metavar="COMMAND")
+
+    def step(name: str, command: Any, text: str) -> argparse.ArgumentParser:
+        added = steps.add_parser(
+            name, help=text, description=text[0].upper() + text[1:] + ".", parents=[common]
+        )
+        added.set_defaults(command=command)
+        return added
+
+    add = step("cut", _cut, "cut images into shuffled, turned pieces")
+    add.add_argument("images", nargs="+", metavar="IMAGE")
+    add.add_argument("--pieces", required=True, metavar="P.h5", help="the pieces, for the solver")
+    add.add_argument("--truth", required=True, metavar="T.h5", help="where they belong, for evaluation")
+    _cutting_options(add)
+    add.add_argument("--seed", type=int, default=0, help="decides order and turns (default: %(default)s)")
+
+    add = step("gather", _gather, "make a bag from a folder of square piece images")
+    add.add_argument("folder", metavar="DIR")
+    add.add_argument("--pieces", required=True, metavar="P.h5")
+
+    add = step("compare", _compare, "compare all edges with all others")
+    add.add_argument("pieces", metavar="P.h5")
+    add.add_argument("--out", required=True, metavar="E.h5")
+    add.add_argument("--measure", default="ssd", help="the dissimilarity (default: %(default)s)")
+    add.add_argument("--neighbors", type=int, help="nearest edges to keep for each edge")
+    add.add_argument("--workers", type=int, default=1, help="threads (default: %(default)s)")
+
+    add = step("solve", _solve, "assemble the pieces")
+    add.add_argument("edges", metavar="E.h5")
+    add.add_argument("--out", required=True, metavar="S.h5")
+    _solver_options(add)
+
+    add = step("evaluate", _evaluate, "score a solution against the truth")
+    add.add_argument("solution", metavar="S.h5")
+    add.add_argument("--truth", required=True, metavar="T.h5")
+    add.add_argument("--pieces", required=True, metavar="P.h5")
+    add.add_argument("--out", required=True, metavar="scores.json")
+    add.add_argument("--set", default="", help="name of the image set, for tables")
+    add.add_argument("--puzzle", default="", help="name of the puzzle, for tables")
+    add.add_argument("--run", type=int, default=0, help="number of the run, for tables")
+
+    add = step("draw", _draw, "draw the assembled picture")
+    add.add_argument("solution", metavar="S.h5")
+    add.add_argument("--pieces", required=True, metavar="P.h5")
+    add.add_argument("--out", required=True, metavar="FILE", help="an image file, by its ending")
+
+    add = step("table", _table, "make a table of scores")
+    add.add_argument("scores", nargs="+", metavar="scores.json")
+    add.add_argument(
+        "--out", required=True, metavar="FILE", help=".csv, .md or .tex; .json merges the records"
+    )
+    add.add_argument("--kind", default="puzzles", help="puzzles, accuracy, comparison or performance")
+    add.add_argument("--published", metavar="FILE", help="published results to print beside ours")
+    add.add_argument("--beside", nargs="*", metavar="SOLVER", help="which published solvers (default: all)")
+
+    add = step("run", _run, "do all of it for one puzzle")
+    add.add_argument("images", nargs="+", metavar="IMAGE")
+    add.add_argument("--out", required=True, metavar="DIR", help="folder for every file of the data flow")
+    _cutting_options(add)
+    _solver_options(add)
+
+    add = step("fetch", _fetch, "download an image set that the configuration declares")
+    add.add_argument("set", metavar="SET")
+    add.add_argument("--config", default="config.yaml", metavar="FILE", help="default: %(default)s")
+
+    step("compile", _compile, "compile the kernels into their cache, before many jobs start at once")
+    return top
+
+
+def _cutting_options(add: argparse.ArgumentParser) -> None:
+    add.add_argument("--piece-size", type=int, default=28, metavar="PIXELS", help="default: %(default)s")
+    add.add_argument("--keep-orientation", action="store_true", help="shuffle, but do not turn the pieces")
+
+
+def _solver_options(add: argparse.ArgumentParser) -> None:
+    add.add_argument("--preset", default="paper", help="solver settings by name (default: %(default)s)")
+    add.add_argument("--name", help="what to call these settings in tables (default: the preset's name)")
+    add.add_argument("--population", type=int, help="chromosomes in a generation")
+    add.add_argument("--generations", type=int, help="generations after the random one")
+    add.add_argument("--elite", type=int, help="best chromosomes copied to the next generation")
+    add.add_argument(
+        "--mutation", type=float, help="probability to leave out a relation common to both parents"
+    )
+    add.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    add.add_argument("--workers", type=int, default=1, help="processes; does not change the result")
+
+
+class _Version(argparse.Action):
+    def __call__(self, *_: Any) -> None:
+        from jigsaw.provenance import VERSION
+
+        print(f"jigsaw {VERSION}")
+        raise SystemExit(0)
+
+
+def _settings(options: argparse.Namespace) -> Settings:
+    from jigsaw.presets import settings_of
+
+    names = ("population", "generations", "elite", "mutation")
+    return settings_of(options.preset).changed(**{name: getattr(options, name) for name in names})
+
+
+def _cut(options: argparse.Namespace) -> None:
+    from jigsaw.pieces import cut
+
+    bag, truth = cut(options.images, options.piece_size, options.seed, options.keep_orientation)
+    truth.save(options.truth)
+    bag.save(options.pieces)
+    logging.getLogger(__name__).info("%s: %d pieces", options.pieces, len(bag))
+
+
+def _gather(options: argparse.Namespace) -> None:
+    from jigsaw.pieces import gather
+
+    bag = gather(options.folder)
+    bag.save(options.pieces)
+    logging.getLogger(__name__).info("%s: %d pieces", options.pieces, len(bag))
+
+
+def _compare(options: argparse.Namespace) -> None:
+    from jigsaw.dissimilarity import NEIGHBORS, compare
+    from jigsaw.pieces import Bag
+
+    neighbors = NEIGHBORS if options.neighbors is None else options.neighbors
+    compare(Bag.load(options.pieces), options.measure, neighbors, options.workers).save(options.out)
+
+
+def _solve(options: argparse.Namespace) -> None:
+    from jigsaw.edges import Edges
+    from jigsaw.logs import progress
+    from jigsaw.solver import solve
+
+    settings = _settings(options)
+    edges = Edges.load(options.edges)
+    with progress(settings.generations) as shown:
+        solution = solve(
+            edges, options.name or options.preset, settings, options.seed, options.workers, shown
+        )
+    solution.save(options.out)
+
+
+def _evaluate(options: argparse.Namespace) -> None:
+    from jigsaw.evaluation import evaluate
+    from jigsaw.files import write_json
+    from jigsaw.pieces import Bag, Truth
+    from jigsaw.solution import Solution
+
+    scores = evaluate(Solution.load(options.solution), Truth.load(options.truth), Bag.load(options.pieces))
+    write_json(options.out, {"set": options.set, "puzzle": options.puzzle, "run": options.run, **scores})
+
+
+def _draw(options: argparse.Namespace) -> None:
+    from jigsaw.drawing import draw
+    from jigsaw.images import write_image
+    from jigsaw.pieces import Bag
+    from jigsaw.solution import Solution
+
+    write_image(options.out, draw(Solution.load(options.solution), Bag.load(options.pieces)))
+
+
+def _table(options: argparse.Namespace) -> None:
+    from jigsaw.tables import make_table
+
+    make_table(options.scores, options.out, options.kind, options.published, options.beside)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from jigsaw.logs import progress
+    from jigsaw.puzzle import run
+    from jigsaw.tables import summary
+
+    settings = _settings(options)
+    with progress(settings.generations) as shown:
+        scores = run(
+            options.images, options.out, options.name or options.preset, settings, options.piece_size,
+            options.keep_orientation, options.seed, options.workers, shown,
+        )  # fmt: skip
+    print(summary(scores))
+
+
+def _fetch(options: argparse.Namespace) -> None:
+    from jigsaw.experiment import Experiment
+
+    Experiment.load(options.config).fetch(options.set)
+
+
+def _compile(options: argparse.Namespace) -> None:
+    import numpy as np
+
+    from jigsaw.dissimilarity import compare
+    from jigsaw.pieces import cut
+    from jigsaw.solver import solve
+
+    picture = np.arange(8 * 8 * 3, dtype=np.uint8).reshape(8, 8, 3)
+    bag, _ = cut([picture], piece_size=4)
+    solve(compare(bag), settings=_tiny())
+
+
+def _tiny() -> Settings:
+    from jigsaw.presets import settings_of
+
+    return settings_of("paper").changed(population=5, generations=1)

@@ -1,0 +1,61 @@
+"""Comparing the edges of a bag, in memory linear in the number of pieces."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jigsaw.allpairs import nearest, warm_up
+from jigsaw.edges import Edges
+from jigsaw.errors import JigsawError
+from jigsaw.measures import MEASURES, ssd
+from jigsaw.meter import Meter
+from jigsaw.pieces import Bag
+from jigsaw.provenance import notes
+
+NEIGHBORS = 16
+
+
+def compare(bag: Bag, measure: str = "ssd", neighbors: int = NEIGHBORS, workers: int = 1) -> Edges:
+    """Compare all edges of a bag with all others.
+
+    Parameters
+    ----------
+    bag
+        The pieces.
+    measure
+        Name of the dissimilarity, one of `jigsaw.measures.MEASURES`.
+    neighbors
+        How many nearest edges to keep for each edge.
+    workers
+        Threads; the result does not depend on it.
+    """
+    if measure not in MEASURES:
+        raise JigsawError(f"unknown measure {measure!r}; known: {', '.join(MEASURES)}")
+    if neighbors < 1:
+        raise JigsawError(f"neighbors is {neighbors}, but at least 1 nearest edge must be kept")
+    if workers < 1:
+        raise JigsawError(f"workers is {workers}, but at least 1 is needed")
+    warm_up()
+    with Meter() as meter:
+        strips = ssd.strips(bag.pixels)
+        found = nearest(strips, neighbors, workers)
+    return Edges(
+        strips=strips,
+        nearest=found.edges,
+        values=found.values,
+        buddy=best_buddies(found.edges),
+        mean=found.mean,
+        measure=measure,
+        pieces_digest=bag.digest,
+        notes=notes("compare", meter, bag.notes),
+    )
+
+
+def best_buddies(nearest: np.ndarray) -> np.ndarray:
+    """Return for each edge the edge that it and that considers it the most compatible, else -1.
+
+    (Pomeranz, Shemesh & Ben-Shahar, CVPR 2011.)
+    """
+    first = nearest[:, 0]
+    mutual = (first >= 0) & (first[first] == np.arange(len(first)))
+    return np.where(mutual, first, -1).astype(np.int32)

@@ -1,0 +1,65 @@
+"""What the solver sees of a puzzle: the comparison of all its edges, and the file that caches it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from jigsaw.files import digest, read_hdf5, write_hdf5
+
+
+@dataclass(frozen=True)
+class Edges:
+    """The comparison of all edges of a bag.
+
+    `nearest` and `values` (4 n, k) hold each edge's most compatible edges, best first; `buddy` (4 n)
+    its best buddy or -1; `mean` the mean over all pairs; `strips` what is needed to compare any
+    further pair exactly.
+    """
+
+    strips: np.ndarray
+    nearest: np.ndarray
+    values: np.ndarray
+    buddy: np.ndarray
+    mean: float
+    measure: str
+    pieces_digest: str
+    notes: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.strips)
+
+    @property
+    def pieces(self) -> int:
+        """Number of pieces."""
+        return len(self.strips) // 4
+
+    @property
+    def digest(self) -> str:
+        """Checksum that ties a solution to this comparison."""
+        return digest(self._arrays(), self._content())
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return {"strips": self.strips, "nearest": self.nearest, "values": self.values, "buddy": self.buddy}
+
+    def _content(self) -> dict[str, Any]:
+        return {"measure": self.measure, "mean": self.mean, "pieces": self.pieces_digest}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write edges.h5."""
+        write_hdf5(path, "edges", self._arrays(), self._content(), self.notes)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Edges:
+        """Read edges.h5."""
+        arrays, content, notes = read_hdf5(path, "edges")
+        return cls(
+            **arrays,
+            mean=content["mean"],
+            measure=content["measure"],
+            pieces_digest=content["pieces"],
+            notes=notes,
+        )

@@ -1,0 +1,161 @@
+"""Scores of a solution against the truth; definitions in docs/metrics.md."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jigsaw.errors import JigsawError
+from jigsaw.geometry import relations_of, rotate_array
+from jigsaw.meter import Meter
+from jigsaw.pieces import Bag, Truth
+from jigsaw.provenance import VERSION, notes
+from jigsaw.solution import Solution
+
+
+def evaluate(solution: Solution, truth: Truth, bag: Bag) -> dict[str, Any]:
+    """Return the scores of a solution, as scores.json holds them."""
+    with Meter() as meter:
+        scores = _scores(solution, truth, bag)
+    record = notes("evaluate", meter, solution.notes)
+    stages = record["stages"]
+    return {
+        **scores,
+        # From the pieces to the solution, as the literature counts it.
+        "seconds": sum(stages.get(stage, {}).get("seconds", 0.0) for stage in ("compare", "solve")),
+        "stages": stages,
+        "seed": solution.seed,
+        "cut_seed": truth.seed,
+        "piece_size": bag.piece_size,
+        "preset": solution.preset,
+        "settings": solution.settings,
+        "version": VERSION,
+        "provenance": {
+            **record["provenance"],
+            "commit": solution.notes.get("provenance", {}).get("commit", ""),
+        },
+    }
+
+
+def _scores(solution: Solution, truth: Truth, bag: Bag) -> dict[str, Any]:
+    if not solution.pieces_digest == truth.pieces_digest == bag.digest:
+        raise JigsawError("solution, truth and pieces are not of one puzzle: make them again from one `cut`")
+    image = truth.places[:, 0]
+    true = relations_of(true_layout(truth)).reshape(-1)
+    wanted = np.flatnonzero(true >= 0)
+    found = solution.relations.reshape(-1)
+    right = found[wanted] == true[wanted]
+
+    labels = edge_labels(bag.pixels)
+    duplicate = _duplicates(labels)
+    clean = ~duplicate[wanted // 4] & ~duplicate[true[wanted] // 4]
+    of_image = image[wanted // 4]
+    per_image = [
+        {
+            "image": truth.names[i],
+            "pieces": int((image == i).sum()),
+            "neighbor": _share(right[of_image == i]),
+            **_alignment(i, solution, truth, labels),
+        }
+        for i in range(len(truth.shapes))
+    ]
+    neighbor = _share(right)
+    return {
+        "neighbor": neighbor,
+        "perfect": neighbor == 1,
+        "neighbor_identical": _same_pairs(true, found, labels),
+        "pixel_perfect": all(row["pixel_perfect"] for row in per_image),
+        "ceiling": _share(clean),
+        "direct": float(np.average([row["direct"] for row in per_image], weights=_sizes(per_image))),
+        "pieces": len(bag),
+        "images": len(truth.shapes),
+        "per_image": per_image,
+        "fitness": solution.fitness,
+    }
+
+
+def true_layout(truth: Truth) -> np.ndarray:
+    """Return the layout of the true images, side by side without touching."""
+    image, row, column, turn = truth.places.T
+    first_column = np.concatenate([[0], np.cumsum(truth.shapes[:, 1] + 1)])[:-1]
+    return np.column_stack([column + first_column[image], row, turn])
+
+
+def edge_labels(pixels: np.ndarray) -> np.ndarray:
+    """Return a number for each edge, the same for edges that nothing can tell apart.
+
+    Pieces are the same if one, turned, equals the other pixel for pixel. (4 n) int64: label // 4 names
+    the class of equal pieces.
+    """
+    n = len(pixels)
+    turned = np.stack([np.rot90(pixels, -r, axes=(1, 2)) for r in range(4)], axis=1).reshape(4 * n, -1)
+    rows = np.ascontiguousarray(turned).view(np.dtype((np.void, turned.shape[1]))).reshape(-1)
+    # Number equal pictures alike; a piece's class is the least of its four, reached by turn `upright`.
+    _, number = np.unique(rows, return_inverse=True)
+    number = number.reshape(n, 4)
+    upright = number.argmin(axis=1)
+    name = number.min(axis=1)
+    # A piece that looks the same turned by `period` quarter turns has only that many kinds of edge.
+    period = np.where(number[:, 0] == number[:, 1], 1, np.where(number[:, 0] == number[:, 2], 2, 4))
+    side = (np.arange(4)[None, :] + upright[:, None]) % period[:, None]
+    return (4 * name[:, None].astype(np.int64) + side).reshape(-1)
+
+
+def _duplicates(labels: np.ndarray) -> np.ndarray:
+    """Return which pieces have an identical twin."""
+    name = labels[::4] // 4
+    _, inverse, counts = np.unique(name, return_inverse=True, return_counts=True)
+    return counts[inverse] > 1
+
+
+def _same_pairs(true: np.ndarray, found: np.ndarray, labels: np.ndarray) -> float:
+    """Return the share of true adjacencies found, identical pieces being interchangeable."""
+
+    def pairs(relations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        e = np.flatnonzero(relations > np.arange(len(relations)))
+        ends = np.sort(np.column_stack([labels[e], labels[relations[e]]]), axis=1)
+        return np.unique(ends, axis=0, return_counts=True)
+
+    (true_pairs, true_counts), (found_pairs, found_counts) = pairs(true), pairs(found)
+    total = int(true_counts.sum())
+    if total == 0:
+        return 1.0
+    counts = {tuple(pair): count for pair, count in zip(found_pairs.tolist(), found_counts, strict=True)}
+    common = sum(
+        min(count, counts.get(tuple(pair), 0))
+        for pair, count in zip(true_pairs.tolist(), true_counts, strict=True)
+    )
+    return int(common) / total
+
+
+def _alignment(i: int, solution: Solution, truth: Truth, labels: np.ndarray) -> dict[str, Any]:
+    """Lay image i over the assembly as most of its pieces agree; return how much of it is there."""
+    pieces = np.flatnonzero(truth.places[:, 0] == i)
+    true = truth.places[pieces][:, [2, 1]]  # x, y
+    layout = solution.layout[pieces]
+    turns = (layout[:, 2] - truth.places[pieces, 3]) % 4
+    # The motion each piece votes for: the image turned by `turns`, then shifted.
+    turned = np.stack([rotate_array(true, r) for r in range(4)])[turns, np.arange(len(pieces))]
+    motions = np.column_stack([turns, layout[:, :2] - turned])
+    kinds, votes = np.unique(motions, axis=0, return_counts=True)
+    turn, shift = kinds[votes.argmax()][0], kinds[votes.argmax()][1:]
+
+    at = {(x, y): p for p, (x, y) in enumerate(solution.layout[:, :2].tolist())}
+    places = rotate_array(true, turn) + shift
+    there = np.array([at.get((x, y), -1) for x, y in places.tolist()])
+    whole = bool((there >= 0).all())
+    if whole:
+        # The edge facing up, as it lies, must look like the one that should.
+        up_there = labels[4 * there + (-solution.layout[there, 2]) % 4]
+        up_true = labels[4 * pieces + (-(truth.places[pieces, 3] + turn)) % 4]
+        whole = bool((up_there == up_true).all())
+    return {"direct": int(votes.max()) / len(pieces), "pixel_perfect": whole}
+
+
+def _share(flags: np.ndarray) -> float:
+    return int(flags.sum()) / len(flags) if len(flags) else 1.0
+
+
+def _sizes(per_image: list[dict[str, Any]]) -> list[int]:
+    return [row["pieces"] for row in per_image]

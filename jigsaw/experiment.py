@@ -1,0 +1,305 @@
+"""The experiment that config.yaml describes: image sets, mixed bags, presets, and the jobs that follow.
+
+The Snakefile asks this module for names, parameters and resources; it holds no logic of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+
+from jigsaw.errors import JigsawError
+from jigsaw.images import image_size, list_images
+from jigsaw.presets import Settings, settings_of
+from jigsaw.sources import code_of
+
+BAGS = "mixed_bags"  # the set that mixed bags form in paths and tables
+SUMMARIES = ("accuracy", "comparison", "performance")
+STAGES = {
+    "cut": "pieces",
+    "compare": "dissimilarity",
+    "solve": "solver",
+    "evaluate": "evaluation",
+    "draw": "drawing",
+    "table": "tables",
+    "fetch": "fetch",
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of one preset on one puzzle."""
+
+    set: str
+    puzzle: str
+    preset: str
+    run: int
+
+
+class Experiment:
+    """A checked configuration and the images it finds."""
+
+    def __init__(self, config: Mapping[str, Any], root: str | os.PathLike[str]) -> None:
+        self.root = Path(root)
+        self.config = config
+        self._check()
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Experiment:
+        """Read a configuration file."""
+        path = Path(path)
+        try:
+            config = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, yaml.YAMLError) as error:
+            raise JigsawError(f"{path}: cannot be read as a configuration ({error})") from error
+        return cls(config, path.resolve().parent)
+
+    # -- configuration -------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        schema_path = self.root / "workflow" / "schemas" / "config.schema.yaml"
+        schema = yaml.safe_load(schema_path.read_text(encoding="utf-8"))
+        error = best_match(Draft202012Validator(schema).iter_errors(self.config))
+        if error is not None:
+            where = ".".join(str(part) for part in error.absolute_path) or "top level"
+            raise JigsawError(f"config.yaml, {where}: {error.message}; see {schema_path.name}")
+        for name in self.config["presets"]:
+            self.settings(name)
+        for i, experiment in enumerate(self.config["experiments"]):
+            for name in experiment["presets"]:
+                if name not in self.config["presets"]:
+                    raise JigsawError(f"config.yaml, experiments.{i}.presets: there is no preset {name!r}")
+            for name in self._named(experiment["sets"]):
+                self._known(name, f"experiments.{i}.sets")
+        for name in self.only:
+            self._known(name, "only")
+        for bag, content in self.config[BAGS].items():
+            for image in content["images"]:
+                name = image.partition("/")[0]
+                if name not in self.config["sets"]:
+                    raise JigsawError(f"config.yaml, {BAGS}.{bag}.images: there is no image set {name!r}")
+
+    def _known(self, name: str, where: str) -> None:
+        if name != BAGS and name not in self.config["sets"]:
+            known = ", ".join([*self.config["sets"], BAGS])
+            raise JigsawError(f"config.yaml, {where}: there is no image set {name!r}; known: {known}")
+
+    def _named(self, sets: str | list[str]) -> list[str]:
+        return [*self.config["sets"], BAGS] if sets == "all" else list(sets)
+
+    @property
+    def only(self) -> list[str]:
+        """The sets to which a call restricts itself; empty for all."""
+        value = self.config.get("only") or []
+        return value.split(",") if isinstance(value, str) else list(value)
+
+    @property
+    def seed(self) -> int:
+        """The seed from which all others follow."""
+        return self.config["seed"]
+
+    def settings(self, name: str) -> Settings:
+        """Return the solver settings of a preset of the configuration."""
+        values = dict(self.config["presets"][name])
+        try:
+            return settings_of(values.pop("base", "paper")).changed(**values)
+        except JigsawError as error:
+            raise JigsawError(f"config.yaml, presets.{name}: {error}") from error
+
+    # -- images --------------------------------------------------------------------------------------
+
+    @property
+    def data_dir(self) -> Path:
+        """Where the folders of image sets are."""
+        return self.root / (os.environ.get("JIGSAW_DATA") or self.config.get("data_dir") or "data")
+
+    def folder(self, name: str) -> Path:
+        """Return the folder of an image set."""
+        declared = self.config["sets"][name]
+        if "skimage" in declared:
+            package = find_spec("skimage")
+            assert package is not None
+            assert package.origin is not None
+            return Path(package.origin).parent / "data"
+        return self.data_dir / Path(declared["folder"]).expanduser()
+
+    def is_there(self, name: str) -> bool:
+        """Return whether the images of a set, or all images of at least one mixed bag, are there."""
+        if name == BAGS:
+            return bool(self.bags)
+        return self.folder(name).is_dir()
+
+    def images(self, name: str) -> dict[str, Path]:
+        """Return the image files of a set by their names without ending, checked against what is declared."""
+        if name not in self._images:
+            self._images[name] = self._find_images(name)
+        return self._images[name]
+
+    @cached_property
+    def _images(self) -> dict[str, dict[str, Path]]:
+        return {}
+
+    def _find_images(self, name: str) -> dict[str, Path]:
+        declared = self.config["sets"][name]
+        folder = self.folder(name)
+        if "skimage" in declared:
+            paths = [folder / file for file in declared["skimage"]]
+            for path in paths:
+                if not path.is_file():
+                    raise JigsawError(f"config.yaml, sets.{name}: scikit-image does not ship {path.name}")
+        else:
+            paths = list_images(folder)
+        images = {path.stem: path for path in paths}
+        if len(images) != len(paths):
+            twice = next(path for path in paths if images[path.stem] != path)
+            raise JigsawError(f"{twice}: another image of set {name} has the same name but for its ending")
+        wanted = declared.get("images", len(images))
+        if len(images) != wanted or not images:
+            raise JigsawError(
+                f"{folder}: holds {len(images)} images, but set {name} should have {wanted or 'some'}; "
+                f"complete the folder or change sets.{name}.images in config.yaml"
+            )
+        for path in paths if "pieces" in declared else []:
+            found = self._pieces_of(path)
+            if found != declared["pieces"]:
+                raise JigsawError(
+                    f"{path}: gives {found} pieces of {self.config['piece_size']} pixels, but set {name} "
+                    f"should have {declared['pieces']}; replace the image or change sets.{name}.pieces"
+                )
+        return images
+
+    def _pieces_of(self, path: Path) -> int:
+        width, height = image_size(path)
+        size = self.config["piece_size"]
+        return (width // size) * (height // size)
+
+    @cached_property
+    def bags(self) -> dict[str, list[Path]]:
+        """The mixed bags whose images are all there."""
+        bags = {}
+        for bag, content in self.config[BAGS].items():
+            pairs = [image.split("/", 1) for image in content["images"]]
+            if not all(self.is_there(name) for name, _ in pairs):
+                continue
+            for name, image in pairs:
+                if image not in self.images(name):
+                    raise JigsawError(f"config.yaml, {BAGS}.{bag}.images: set {name} has no image {image!r}")
+            bags[bag] = [self.images(name)[image] for name, image in pairs]
+        return bags
+
+    def puzzles(self, name: str) -> list[str]:
+        """Return the names of the puzzles of a set."""
+        if not self.is_there(name):
+            raise JigsawError(self.how_to_get(name))
+        return list(self.bags if name == BAGS else self.images(name))
+
+    def sources(self, name: str, puzzle: str) -> list[Path]:
+        """Return the images of a puzzle."""
+        return self.bags[puzzle] if name == BAGS else [self.images(name)[puzzle]]
+
+    def pieces(self, name: str, puzzle: str) -> int:
+        """Return the number of pieces of a puzzle."""
+        return sum(self._pieces_of(path) for path in self.sources(name, puzzle))
+
+    def how_to_get(self, name: str) -> str:
+        """Say how to get a set that is not there."""
+        if name == BAGS:
+            return "no mixed bag has all its images; get the image sets they name first"
+        declared = self.config["sets"][name]
+        text = f"image set {name} is not there: put its images into {self.folder(name)}"
+        if not Path(declared["folder"]).is_absolute():
+            text += ", or say where the folders are with JIGSAW_DATA or data_dir"
+        if "url" in declared:
+            text += f"; `jigsaw fetch {name}` or --config download=true gets them from {declared['url']}"
+        elif "page" in declared:
+            text += f"; they are offered at {declared['page']}"
+        return text
+
+    def fetch(self, name: str) -> None:
+        """Download the images of a set into its folder."""
+        from jigsaw.fetch import fetch_set
+
+        self._known(name, "sets")
+        declared = self.config["sets"].get(name, {})
+        if "url" not in declared:
+            raise JigsawError(f"image set {name} declares no url to download from; " + self.how_to_get(name))
+        fetch_set(name, declared, self.folder(name), self.root)
+
+    # -- jobs ----------------------------------------------------------------------------------------
+
+    @property
+    def sets(self) -> list[str]:
+        """The sets that some experiment runs and whose images are there or, if allowed, can be downloaded."""
+        return [name for name in self._wanted if self.is_there(name) or self.downloads(name)]
+
+    @property
+    def missing(self) -> list[str]:
+        """The sets that some experiment runs but whose images are not there."""
+        return [name for name in self._wanted if name not in self.sets]
+
+    def downloads(self, name: str) -> bool:
+        """Return whether a set is to be downloaded by the workflow."""
+        declared = self.config["sets"].get(name, {})
+        return bool(self.config.get("download")) and "url" in declared and not self.folder(name).is_dir()
+
+    @property
+    def _wanted(self) -> list[str]:
+        named = {
+            name for experiment in self.config["experiments"] for name in self._named(experiment["sets"])
+        }
+        return [
+            name
+            for name in self._named("all")
+            if name in named and (not self.only or name in self.only) and (name != BAGS or self.config[BAGS])
+        ]
+
+    def jobs(self, name: str) -> list[Job]:
+        """Return the runs of all presets on all puzzles of a set."""
+        jobs: dict[Job, None] = {}
+        for experiment in self.config["experiments"]:
+            if name in self._named(experiment["sets"]):
+                for preset in experiment["presets"]:
+                    for puzzle in self.puzzles(name):
+                        for run in range(experiment.get("runs", 1)):
+                            jobs[Job(name, puzzle, preset, run)] = None
+        return list(jobs)
+
+    def solver_options(self, name: str) -> str:
+        """Return the settings of a preset as options of `jigsaw solve`."""
+        values = self.settings(name).as_dict()
+        values.pop("measure")
+        base = self.config["presets"][name].get("base", "paper")
+        options = "".join(f" --{key} {value}" for key, value in values.items())
+        return f"--preset {base} --name {name}{options}"
+
+    def threads(self, name: str, puzzle: str) -> int:
+        """Return how many cores to give a puzzle: small ones run side by side, each on one."""
+        pieces = self.pieces(name, puzzle)
+        return 1 if pieces < 2_000 else 4 if pieces < 8_000 else 16
+
+    def memory(self, stage: str, name: str, puzzle: str) -> int:
+        """Return the megabytes a stage of a puzzle needs at most."""
+        pieces = self.pieces(name, puzzle)
+        largest = max(self.settings(preset).population for preset in self.config["presets"])
+        kilobytes = {
+            "cut": 12,
+            "compare": 12,
+            "solve": 8 + largest * 2 * 28 / 1000,  # two populations of 16 + 12 bytes a piece
+            "evaluate": 40,
+            "draw": 12,
+        }[stage]
+        return int(400 + pieces * kilobytes / 1000 * 1.3)
+
+    @staticmethod
+    def code(stage: str) -> str:
+        """Return a checksum of the code of a stage, a parameter of its rule."""
+        return code_of(STAGES[stage])

@@ -1,0 +1,143 @@
+"""The genetic algorithm of the paper, as its Section "GA framework" has it.
+
+population = so many random chromosomes
+repeat for so many generations:
+    new population = copies of the best few
+    until the new population is full:
+        choose two parents by roulette-wheel selection
+        add their child by crossover
+return the best chromosome
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from jigsaw.chromosome import Costs, Population
+from jigsaw.crossover import Workspace, cross, make_workspace, random_chromosome
+from jigsaw.presets import Settings
+from jigsaw.randomness import start
+from jigsaw.selection import two_parents, wheel_of
+from jigsaw.workers import Workers, shared_array
+
+log = logging.getLogger(__name__)
+
+FIRST_SHOWN = 5  # the paper's figures show generations 1 to 5 and the last
+OnGeneration = Callable[[int, np.ndarray], None]
+
+
+class Evolution(NamedTuple):
+    """What a run leaves: the best chromosome, how fitness developed, what the best looked like."""
+
+    relations: np.ndarray  # (4 n) int32
+    layout: np.ndarray  # (n, 3) int32: x, y, turn
+    fitness: float
+    history: np.ndarray  # (generations + 1, 3): best, mean, worst, from the random population on
+    shown: np.ndarray  # numbers of the generations whose best layout is kept
+    snapshots: np.ndarray  # (len(shown), n, 3)
+
+
+def evolve(
+    costs: Costs,
+    settings: Settings,
+    seed: int,
+    workers: int = 1,
+    on_generation: OnGeneration | None = None,
+) -> Evolution:
+    """Run the genetic algorithm; the same seed gives the same result for any number of workers."""
+    warm_up(costs)  # before any fork
+    pieces = len(costs.nearest) // 4
+    current, following = (_population(settings.population, pieces) for _ in range(2))
+    wheel = shared_array((settings.population,), np.float64)
+    work = make_workspace(pieces)
+    generations = (current, following)
+
+    def task(generation: int, first: int, last: int) -> None:
+        parents, children = generations[(generation + 1) % 2], generations[generation % 2]
+        if generation == 0:
+            populate(work, costs, seed, children, first, last)
+        else:
+            breed(work, costs, settings.mutation, seed, generation, wheel, parents, children, first, last)
+
+    history = np.empty((settings.generations + 1, 3))
+    shown = sorted({*range(1, min(FIRST_SHOWN, settings.generations) + 1), settings.generations})
+    snapshots = np.empty((len(shown), pieces, 3), np.int32)
+    with Workers(workers, task) as pool:
+        for generation in range(settings.generations + 1):
+            population = generations[generation % 2]
+            if generation == 0:
+                pool.run(range(settings.population), generation)
+            else:
+                parents = generations[(generation + 1) % 2]
+                wheel[:] = wheel_of(parents.fitness)
+                keep_elite(parents, population, settings.elite)
+                pool.run(range(settings.elite, settings.population), generation)
+            fitness = population.fitness
+            history[generation] = fitness.min(), fitness.mean(), fitness.max()
+            best = int(fitness.argmin())
+            if generation in shown:
+                snapshots[shown.index(generation)] = population.layouts[best]
+            log.debug("generation %d: best fitness %.1f, mean %.1f", generation, *history[generation, :2])
+            if on_generation is not None:
+                on_generation(generation, history[generation])
+    return Evolution(
+        population.relations[best].copy(),
+        population.layouts[best].copy(),
+        float(fitness[best]),
+        history,
+        np.array(shown, np.int32),
+        snapshots,
+    )
+
+
+def keep_elite(parents: Population, children: Population, count: int) -> None:
+    """Copy the best chromosomes to the next generation."""
+    best = np.argsort(parents.fitness, kind="stable")[:count]
+    children.relations[:count] = parents.relations[best]
+    children.layouts[:count] = parents.layouts[best]
+    children.fitness[:count] = parents.fitness[best]
+
+
+@njit(cache=True, nogil=True)
+def populate(work, costs, seed, population, first, last):
+    """Make random chromosomes [first, last)."""
+    for i in range(first, last):
+        start(work.random, seed, 0, i)
+        population.fitness[i] = random_chromosome(work, costs, population.relations[i], population.layouts[i])
+
+
+@njit(cache=True, nogil=True)
+def breed(work, costs, mutation, seed, generation, wheel, parents, children, first, last):
+    """Make children [first, last) of a generation."""
+    for i in range(first, last):
+        start(work.random, seed, generation, i)
+        one, two = two_parents(work.random, wheel)
+        children.fitness[i] = cross(
+            work, costs, mutation,
+            parents.relations[one], parents.layouts[one], parents.fitness[one], parents.relations[two],
+            children.relations[i], children.layouts[i],
+        )  # fmt: skip
+
+
+def warm_up(costs: Costs) -> None:
+    """Compile the kernels, or load them from the cache, by running them on two blank pieces."""
+    blank = np.zeros((8, costs.strips.shape[1]), costs.strips.dtype)
+    nowhere = np.full(8, -1, np.int32)
+    tiny = Costs(blank, blank, nowhere, nowhere, 1.0)
+    work: Workspace = make_workspace(2)
+    parents, children = _population(3, 2), _population(3, 2)
+    populate(work, tiny, 0, parents, 0, 3)
+    breed(work, tiny, 0.0, 0, 1, wheel_of(parents.fitness), parents, children, 0, 3)
+
+
+def _population(size: int, pieces: int) -> Population:
+    return Population(
+        shared_array((size, 4 * pieces), np.int32),
+        shared_array((size, pieces, 3), np.int32),
+        shared_array((size,), np.float64),
+    )

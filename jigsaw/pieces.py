@@ -1,0 +1,196 @@
+"""Bags of pieces: cutting images into shuffled, turned squares, and gathering squares from a folder.
+
+A bag holds nothing that tells where a piece belongs; that is kept apart in a Truth, which only
+evaluation and drawing may read.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jigsaw.errors import JigsawError
+from jigsaw.files import digest, read_hdf5, write_hdf5
+from jigsaw.geometry import turn_pixels
+from jigsaw.images import list_images, read_image
+from jigsaw.meter import Meter
+from jigsaw.provenance import notes
+
+log = logging.getLogger(__name__)
+
+PIECE_SIZE = 28  # pixels, throughout the literature
+
+
+@dataclass(frozen=True)
+class Bag:
+    """The pieces of a puzzle: `pixels` is (n, K, K, 3) uint8, in no telling order or orientation."""
+
+    pixels: np.ndarray
+    notes: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.pixels)
+
+    @property
+    def piece_size(self) -> int:
+        """Side of a piece in pixels."""
+        return self.pixels.shape[1]
+
+    @property
+    def digest(self) -> str:
+        """Checksum that ties edges, solutions and truths to this bag."""
+        return digest({"pixels": self.pixels})
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write pieces.h5."""
+        write_hdf5(path, "pieces", {"pixels": self.pixels}, {}, self.notes)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Bag:
+        """Read pieces.h5."""
+        arrays, _, notes = read_hdf5(path, "pieces")
+        return cls(arrays["pixels"], notes)
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Where each piece of a bag belongs.
+
+    `places` is (n, 4): image, row, column, and the turn that brings the piece upright again.
+    `shapes` is (images, 2): rows and columns of each image.
+    """
+
+    places: np.ndarray
+    shapes: np.ndarray
+    pieces_digest: str
+    names: tuple[str, ...]
+    seed: int
+    notes: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write truth.h5."""
+        content = {"pieces": self.pieces_digest, "names": list(self.names), "seed": self.seed}
+        write_hdf5(path, "truth", {"places": self.places, "shapes": self.shapes}, content, self.notes)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Truth:
+        """Read truth.h5."""
+        arrays, content, notes = read_hdf5(path, "truth")
+        return cls(
+            arrays["places"],
+            arrays["shapes"],
+            content["pieces"],
+            tuple(content["names"]),
+            content["seed"],
+            notes,
+        )
+
+
+def cut(
+    images: Sequence[str | os.PathLike[str] | np.ndarray],
+    piece_size: int = PIECE_SIZE,
+    seed: int = 0,
+    keep_orientation: bool = False,
+) -> tuple[Bag, Truth]:
+    """Cut images into square pieces and shuffle and turn them; several images make a mixed bag.
+
+    Parameters
+    ----------
+    images
+        Paths, or (h, w, 3) uint8 arrays.
+    piece_size
+        Side of a piece in pixels; what doesn't divide by it is cropped at the right and the bottom.
+    seed
+        Decides order and turns.
+    keep_orientation
+        Shuffle only (the literature's type 1 puzzle).
+    """
+    if not images:
+        raise JigsawError("no image was given: name at least one")
+    if piece_size < 2:
+        raise JigsawError(f"piece size {piece_size} is too small: a piece has at least 2 x 2 pixels")
+    if seed < 0:
+        raise JigsawError(f"seed is {seed}, but must not be negative")
+    with Meter() as meter:
+        bag, truth = _cut(images, piece_size, seed, keep_orientation)
+    record = notes("cut", meter, {})
+    return replace(bag, notes=record), replace(truth, notes=record)
+
+
+def _cut(
+    images: Sequence[str | os.PathLike[str] | np.ndarray], piece_size: int, seed: int, keep_orientation: bool
+) -> tuple[Bag, Truth]:
+    grids = [_grid(image, piece_size) for image in images]
+    shapes = np.array([grid.shape[:2] for grid in grids], np.int32)
+    upright = np.concatenate([grid.reshape(-1, piece_size, piece_size, 3) for grid in grids])
+    places = np.concatenate(
+        [
+            np.column_stack([np.full(rows * columns, i), *np.indices((rows, columns)).reshape(2, -1)])
+            for i, (rows, columns) in enumerate(shapes)
+        ]
+    )
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(upright))
+    turns = np.zeros(len(order), np.int64) if keep_orientation else rng.integers(0, 4, len(order))
+    bag = Bag(turn_pixels(upright[order], turns))
+    restoring = (-turns % 4)[:, None]
+    names = tuple("array" if isinstance(image, np.ndarray) else Path(image).name for image in images)
+    truth = Truth(np.hstack([places[order], restoring]).astype(np.int32), shapes, bag.digest, names, seed)
+    return bag, truth
+
+
+def _grid(image: str | os.PathLike[str] | np.ndarray, size: int) -> np.ndarray:
+    """Read an image as (rows, columns, K, K, 3)."""
+    name = "image" if isinstance(image, np.ndarray) else str(image)
+    pixels = image if isinstance(image, np.ndarray) else read_image(image)
+    if pixels.ndim != 3 or pixels.shape[2] != 3 or pixels.dtype != np.uint8:
+        raise JigsawError(f"{name}: an image array must be (height, width, 3) of uint8")
+    height, width = pixels.shape[:2]
+    rows, columns = height // size, width // size
+    if rows * columns == 0:
+        raise JigsawError(
+            f"{name}: {width} x {height} pixels is smaller than one piece of {size} x {size}; "
+            "use a larger image or a smaller piece size"
+        )
+    if (rows * size, columns * size) != (height, width):
+        log.warning(
+            "%s: cropped from %d x %d to %d x %d pixels, a whole number of pieces",
+            name, width, height, columns * size, rows * size,
+        )  # fmt: skip
+    whole = pixels[: rows * size, : columns * size]
+    return whole.reshape(rows, size, columns, size, 3).swapaxes(1, 2)
+
+
+def gather(folder: str | os.PathLike[str]) -> Bag:
+    """Make a bag from a folder of equally sized square piece images, in the order of their names."""
+    with Meter() as meter:
+        bag = _gather(folder)
+    return replace(bag, notes=notes("cut", meter, {}))
+
+
+def _gather(folder: str | os.PathLike[str]) -> Bag:
+    paths = list_images(folder)
+    if not paths:
+        raise JigsawError(f"{folder}: holds no images; put one image file a piece there")
+    pixels: list[np.ndarray] = []
+    for path in paths:
+        piece = read_image(path)
+        height, width = piece.shape[:2]
+        if height != width:
+            raise JigsawError(f"{path}: a piece must be square, and this is {width} x {height} pixels")
+        if pixels and piece.shape != pixels[0].shape:
+            side = len(pixels[0])
+            raise JigsawError(
+                f"{path}: is {width} x {height} pixels, but {paths[0].name} is {side} x {side}; "
+                "all pieces of a bag must be of one size"
+            )
+        pixels.append(piece)
+    if len(pixels[0]) < 2:
+        raise JigsawError(f"{folder}: pieces of 1 x 1 pixel cannot be compared; at least 2 x 2 are needed")
+    return Bag(np.stack(pixels))

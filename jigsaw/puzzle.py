@@ -1,0 +1,45 @@
+"""One puzzle from image to scores, leaving every file of the data flow in one folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jigsaw.dissimilarity import compare
+from jigsaw.drawing import draw
+from jigsaw.evaluation import evaluate
+from jigsaw.files import write_json
+from jigsaw.genetic import OnGeneration
+from jigsaw.images import write_image
+from jigsaw.pieces import PIECE_SIZE, cut
+from jigsaw.presets import Settings, settings_of
+from jigsaw.solver import solve
+
+
+def run(
+    images: Sequence[str | os.PathLike[str]],
+    out: str | os.PathLike[str],
+    preset: str = "paper",
+    settings: Settings | None = None,
+    piece_size: int = PIECE_SIZE,
+    keep_orientation: bool = False,
+    seed: int = 0,
+    workers: int = 1,
+    on_generation: OnGeneration | None = None,
+) -> dict[str, Any]:
+    """Cut images, compare, solve, evaluate and draw; return the scores."""
+    folder = Path(out)
+    settings = settings or settings_of(preset)
+    bag, truth = cut(images, piece_size, seed, keep_orientation)
+    bag.save(folder / "pieces.h5")
+    truth.save(folder / "truth.h5")
+    edges = compare(bag, settings.measure, workers=workers)
+    edges.save(folder / "edges.h5")
+    solution = solve(edges, preset, settings, seed, workers, on_generation)
+    solution.save(folder / "solution.h5")
+    write_image(folder / "assembled.png", draw(solution, bag))
+    scores = evaluate(solution, truth, bag)
+    write_json(folder / "scores.json", scores)
+    return scores

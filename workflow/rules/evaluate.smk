@@ -1,0 +1,41 @@
+"""Solutions to scores and pictures. Here the truth is read, and nowhere before."""
+
+
+rule evaluate:
+    input:
+        solution="results/puzzles/{set}/{puzzle}/{preset}/{run}/solution.h5",
+        pieces="results/puzzles/{set}/{puzzle}/pieces.h5",
+        truth="results/puzzles/{set}/{puzzle}/truth.h5",
+    output:
+        "results/puzzles/{set}/{puzzle}/{preset}/{run}/scores.json",
+    log:
+        "results/logs/evaluate/{set}/{puzzle}-{preset}-{run}.log",
+    params:
+        code=experiment.code("evaluate"),
+    resources:
+        mem_mb=lambda wildcards: experiment.memory("evaluate", wildcards.set, wildcards.puzzle),
+    shell:
+        "jigsaw evaluate {input.solution:q} --pieces {input.pieces:q} --truth {input.truth:q} --out {output:q}"
+        " --set {wildcards.set:q} --puzzle {wildcards.puzzle:q} --run {wildcards.run} --log {log:q}"
+
+
+rule draw:
+    input:
+        solution="results/puzzles/{set}/{puzzle}/{preset}/{run}/solution.h5",
+        pieces="results/puzzles/{set}/{puzzle}/pieces.h5",
+    output:
+        report(
+            "results/puzzles/{set}/{puzzle}/{preset}/{run}/assembled.png",
+            caption="../report/assembled.rst",
+            category="Assembled puzzles",
+            subcategory="{set}",
+            labels={"puzzle": "{puzzle}", "preset": "{preset}", "run": "{run}"},
+        ),
+    log:
+        "results/logs/draw/{set}/{puzzle}-{preset}-{run}.log",
+    params:
+        code=experiment.code("draw"),
+    resources:
+        mem_mb=lambda wildcards: experiment.memory("draw", wildcards.set, wildcards.puzzle),
+    shell:
+        "jigsaw draw {input.solution:q} --pieces {input.pieces:q} --out {output:q} --log {log:q}"

@@ -1,0 +1,23 @@
+"""Compared edges to a solution. The solver sees neither pictures nor truth."""
+
+
+rule solve:
+    input:
+        edges=lambda wildcards: "results/puzzles/{set}/{puzzle}/edges-{measure}.h5".format(
+            measure=experiment.settings(wildcards.preset).measure, **wildcards
+        ),
+        kernels=ancient("results/kernels.compiled"),
+    output:
+        "results/puzzles/{set}/{puzzle}/{preset}/{run}/solution.h5",
+    log:
+        "results/logs/solve/{set}/{puzzle}-{preset}-{run}.log",
+    params:
+        code=experiment.code("solve"),
+        options=lambda wildcards: experiment.solver_options(wildcards.preset),
+        seed=lambda wildcards: experiment.seed + int(wildcards.run),
+    threads: lambda wildcards: experiment.threads(wildcards.set, wildcards.puzzle)
+    resources:
+        mem_mb=lambda wildcards: experiment.memory("solve", wildcards.set, wildcards.puzzle),
+    shell:
+        "jigsaw solve {input.edges:q} --out {output:q} {params.options} --seed {params.seed}"
+        " --workers {threads} --log {log:q}"
