@@ -1,18 +1,13 @@
 """Regenerates the tables of Sholomon, David & Netanyahu (GECCO 2014) for every image set that is there."""
 
-import os
-import sys
-from pathlib import Path
-
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import min_version
 
 from jigsaw.errors import JigsawError
-from jigsaw.experiment import BAGS, SUMMARIES, Experiment
+from jigsaw.experiment import SUMMARIES, Experiment, use_own_environment
 
 min_version("9.0")
-# Jobs call the `jigsaw` of the environment that runs Snakemake, activated or not.
-os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+use_own_environment()
 
 
 configfile: "config.yaml"
@@ -47,6 +42,7 @@ wildcard_constraints:
     format="csv|md|tex",
 
 
+include: "workflow/rules/common.smk"
 include: "workflow/rules/images.smk"
 include: "workflow/rules/cut.smk"
 include: "workflow/rules/compare.smk"

@@ -6,6 +6,7 @@ The Snakefile asks this module for names, parameters and resources; it holds no 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,6 +34,11 @@ STAGES = {
     "table": "tables",
     "fetch": "fetch",
 }
+
+
+def use_own_environment() -> None:
+    """Make jobs call the `jigsaw` of the environment that runs Snakemake, activated or not."""
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 
 
 @dataclass(frozen=True)

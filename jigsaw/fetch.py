@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from jigsaw.download import download, read_checksums, unpack, verify
+from jigsaw.archives import unpack
+from jigsaw.download import download, read_checksums, verify
 from jigsaw.errors import JigsawError
 
 log = logging.getLogger(__name__)

@@ -108,7 +108,7 @@ def _limit() -> int:
 def _opened(path: str | os.PathLike[str]) -> Iterator[ImageFile.ImageFile]:
     """Open an image by its header; what goes wrong then or while the block decodes it is a JigsawError."""
     limit = _limit()
-    too_large = f"more than the {limit} allowed; if you trust it, set {LIMIT_VARIABLE} to a larger number"
+    too_large = f"more than the {limit} pixels allowed; if you trust it, set {LIMIT_VARIABLE} higher"
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
@@ -119,7 +119,7 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[ImageFile.ImageFile]:
         with _pillow(limit), Image.open(path, formats=_READ_FORMATS) as image:
             width, height = image.size
             if width * height > limit:
-                raise JigsawError(f"{path}: has {width} x {height} pixels, {too_large}")
+                raise JigsawError(f"{path}: has {width} x {height}, {too_large}")
             # Cameras put a preview into some JPEG files as a second frame; the first is the photograph.
             if image.format != "MPO" and getattr(image, "n_frames", 1) > 1:
                 raise JigsawError(f"{path}: has several frames or pages; save the wanted one as its own file")

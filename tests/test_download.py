@@ -19,7 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jigsaw import download as module
-from jigsaw.download import download, read_checksums, unpack, verify
+from jigsaw.archives import unpack
+from jigsaw.download import download, read_checksums, verify
 from jigsaw.errors import JigsawError
 
 CONTENT = bytes(range(256)) * 1200

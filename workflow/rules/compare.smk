@@ -9,11 +9,11 @@ rule compare:
         "results/puzzles/{set}/{puzzle}/edges-{measure}.h5",
     log:
         "results/logs/compare/{set}/{puzzle}-{measure}.log",
-    params:
-        code=experiment.code("compare"),
     threads: lambda wildcards: experiment.threads(wildcards.set, wildcards.puzzle)
     resources:
         mem_mb=lambda wildcards: experiment.memory("compare", wildcards.set, wildcards.puzzle),
+    params:
+        code=experiment.code("compare"),
     shell:
         "jigsaw compare {input.pieces:q} --out {output:q} --measure {wildcards.measure:q}"
         " --workers {threads} --log {log:q}"

@@ -9,12 +9,12 @@ rule cut:
         truth="results/puzzles/{set}/{puzzle}/truth.h5",
     log:
         "results/logs/cut/{set}/{puzzle}.log",
+    resources:
+        mem_mb=lambda wildcards: experiment.memory("cut", wildcards.set, wildcards.puzzle),
     params:
         code=experiment.code("cut"),
         size=config["piece_size"],
         seed=experiment.seed,
-    resources:
-        mem_mb=lambda wildcards: experiment.memory("cut", wildcards.set, wildcards.puzzle),
     shell:
         "jigsaw cut {input.images:q} --pieces {output.pieces:q} --truth {output.truth:q}"
         " --piece-size {params.size} --seed {params.seed} --log {log:q}"

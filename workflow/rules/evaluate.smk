@@ -10,10 +10,10 @@ rule evaluate:
         "results/puzzles/{set}/{puzzle}/{preset}/{run}/scores.json",
     log:
         "results/logs/evaluate/{set}/{puzzle}-{preset}-{run}.log",
-    params:
-        code=experiment.code("evaluate"),
     resources:
         mem_mb=lambda wildcards: experiment.memory("evaluate", wildcards.set, wildcards.puzzle),
+    params:
+        code=experiment.code("evaluate"),
     shell:
         "jigsaw evaluate {input.solution:q} --pieces {input.pieces:q} --truth {input.truth:q} --out {output:q}"
         " --set {wildcards.set:q} --puzzle {wildcards.puzzle:q} --run {wildcards.run} --log {log:q}"
@@ -33,9 +33,9 @@ rule draw:
         ),
     log:
         "results/logs/draw/{set}/{puzzle}-{preset}-{run}.log",
-    params:
-        code=experiment.code("draw"),
     resources:
         mem_mb=lambda wildcards: experiment.memory("draw", wildcards.set, wildcards.puzzle),
+    params:
+        code=experiment.code("draw"),
     shell:
         "jigsaw draw {input.solution:q} --pieces {input.pieces:q} --out {output:q} --log {log:q}"

@@ -6,10 +6,10 @@ checkpoint fetch:
         touch("results/images/{set}.fetched"),
     log:
         "results/logs/fetch/{set}.log",
+    localrule: True
     params:
         code=experiment.code("fetch"),
         declared=lambda wildcards: config["sets"][wildcards.set],
-    localrule: True
     shell:
         "jigsaw fetch {wildcards.set:q} --log {log:q}"
 
@@ -19,18 +19,8 @@ rule kernels:
         touch("results/kernels.compiled"),
     log:
         "results/logs/kernels.log",
+    localrule: True
     params:
         code=[experiment.code(stage) for stage in ("compare", "solve")],
-    localrule: True
     shell:
         "jigsaw compile --log {log:q}"
-
-
-def jobs(name):
-    """Return the jobs of a set, once its images are there."""
-    if experiment.downloads(name):
-        checkpoints.fetch.get(set=name)
-    try:
-        return experiment.jobs(name)
-    except JigsawError as error:
-        raise WorkflowError(str(error))

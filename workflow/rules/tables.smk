@@ -1,26 +1,18 @@
 """Scores to tables: one record a run, merged by set, then one table a set and the summaries over all."""
 
 
-def files_of(pattern, sets):
-    """Return one file a job of the given sets."""
-    return [pattern.format(**vars(job)) for name in sets for job in jobs(name)]
-
-
-def pictures(wildcards):
-    """Return the pictures of all solved puzzles."""
-    return files_of("results/puzzles/{set}/{puzzle}/{preset}/{run}/assembled.png", SETS)
-
-
 rule records:
     input:
-        lambda wildcards: files_of("results/puzzles/{set}/{puzzle}/{preset}/{run}/scores.json", [wildcards.set]),
+        lambda wildcards: files_of(
+            "results/puzzles/{set}/{puzzle}/{preset}/{run}/scores.json", [wildcards.set]
+        ),
     output:
         "results/records/{set}.json",
     log:
         "results/logs/records/{set}.log",
+    localrule: True
     params:
         code=experiment.code("table"),
-    localrule: True
     shell:
         "jigsaw table {input:q} --out {output:q} --log {log:q}"
 
@@ -38,9 +30,9 @@ rule set_table:
         ),
     log:
         "results/logs/tables/{set}-{format}.log",
+    localrule: True
     params:
         code=experiment.code("table"),
-    localrule: True
     shell:
         "jigsaw table {input:q} --out {output:q} --log {log:q}"
 
@@ -58,12 +50,12 @@ rule summary_table:
         ),
     log:
         "results/logs/tables/{table}-{format}.log",
-    params:
-        code=experiment.code("table"),
-        beside=lambda wildcards: config["tables"][wildcards.table].get("beside", []),
     wildcard_constraints:
         table="|".join(SUMMARIES),
     localrule: True
+    params:
+        code=experiment.code("table"),
+        beside=lambda wildcards: config["tables"][wildcards.table].get("beside", []),
     shell:
         "jigsaw table {input.records:q} --out {output:q} --kind {wildcards.table}"
         " --published {input.published:q} --beside {params.beside:q} --log {log:q}"

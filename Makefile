@@ -1,0 +1,50 @@
+# `make` sets up and solves the bundled photographs; `make test` sets up and runs all tests.
+
+PYTHON ?= python3
+CORES ?= all
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: all setup test lint format lock clean
+.DEFAULT_GOAL := all
+
+all: setup
+	@env -u JIGSAW_DATA $(BIN)/snakemake --cores $(CORES) --config only=bundled,mixed_bags
+	@echo; cat results/tables/bundled.md; echo; cat results/tables/accuracy.md
+	@echo; echo "All tables are in results/tables/, the assembled pictures in results/puzzles/*/*/*/*/."
+
+setup: $(VENV)/.complete
+
+$(VENV)/.complete: requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "jigsaw needs Python 3.11 or newer; say which with: make PYTHON=python3.11"; exit 1; }
+	@echo "Setting up $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+test: setup
+	@$(BIN)/python -m pytest
+
+lint: setup
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/snakefmt --check Snakefile workflow
+	@$(BIN)/snakemake --lint
+
+format: setup
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+	@$(BIN)/snakefmt Snakefile workflow
+
+lock:
+	@$(PYTHON) -m venv $(VENV)-lock
+	@$(VENV)-lock/bin/python -m pip install --quiet --upgrade .[dev]
+	@{ echo "# Every version pinned; made by \`make lock\`."; \
+	   $(VENV)-lock/bin/python -m pip freeze --exclude jigsaw; } > requirements.txt
+	@rm -r $(VENV)-lock
+
+clean:
+	rm -rf $(VENV) .snakemake results/puzzles results/records results/tables results/logs results/images results/kernels.compiled

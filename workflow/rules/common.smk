@@ -1,0 +1,21 @@
+"""Which files the jobs of an experiment make, for the rules that gather them."""
+
+
+def jobs(name):
+    """Return the jobs of a set, once its images are there."""
+    if experiment.downloads(name):
+        checkpoints.fetch.get(set=name)
+    try:
+        return experiment.jobs(name)
+    except JigsawError as error:
+        raise WorkflowError(str(error))
+
+
+def files_of(pattern, sets):
+    """Return one file a job of the given sets."""
+    return [pattern.format(**vars(job)) for name in sets for job in jobs(name)]
+
+
+def pictures(wildcards):
+    """Return the pictures of all solved puzzles."""
+    return files_of("results/puzzles/{set}/{puzzle}/{preset}/{run}/assembled.png", SETS)
