@@ -47,4 +47,4 @@ lock:
 	@rm -r $(VENV)-lock
 
 clean:
-	rm -rf $(VENV) .snakemake results/puzzles results/records results/tables results/logs results/images results/kernels.compiled
+	rm -rf $(VENV) .snakemake results/puzzles results/records results/tables results/logs results/images results/kernels

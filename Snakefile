@@ -43,6 +43,7 @@ wildcard_constraints:
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/kernels.smk"
 include: "workflow/rules/images.smk"
 include: "workflow/rules/cut.smk"
 include: "workflow/rules/compare.smk"

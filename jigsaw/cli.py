@@ -120,7 +120,8 @@ def parser() -> argparse.ArgumentParser:
     add.add_argument("set", metavar="SET")
     add.add_argument("--config", default="config.yaml", metavar="FILE", help="default: %(default)s")
 
-    step("compile", _compile, "compile the kernels into their cache, before many jobs start at once")
+    add = step("compile", _compile, "compile the kernels into their cache, before many jobs start at once")
+    add.add_argument("stage", nargs="?", choices=("compare", "solve"), help="whose kernels (default: all)")
     return top
 
 
@@ -242,18 +243,11 @@ def _fetch(options: argparse.Namespace) -> None:
 
 
 def _compile(options: argparse.Namespace) -> None:
-    import numpy as np
+    if options.stage in (None, "compare"):
+        from jigsaw import allpairs
 
-    from jigsaw.dissimilarity import compare
-    from jigsaw.pieces import cut
-    from jigsaw.solver import solve
+        allpairs.warm_up()
+    if options.stage in (None, "solve"):
+        from jigsaw import genetic
 
-    picture = np.arange(8 * 8 * 3, dtype=np.uint8).reshape(8, 8, 3)
-    bag, _ = cut([picture], piece_size=4)
-    solve(compare(bag), settings=_tiny())
-
-
-def _tiny() -> Settings:
-    from jigsaw.presets import settings_of
-
-    return settings_of("paper").changed(population=5, generations=1)
+        genetic.warm_up()

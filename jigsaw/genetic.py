@@ -50,7 +50,7 @@ def evolve(
     on_generation: OnGeneration | None = None,
 ) -> Evolution:
     """Run the genetic algorithm; the same seed gives the same result for any number of workers."""
-    warm_up(costs)  # before any fork
+    warm_up()  # before any fork
     pieces = len(costs.nearest) // 4
     current, following = (_population(settings.population, pieces) for _ in range(2))
     wheel = shared_array((settings.population,), np.float64)
@@ -124,15 +124,15 @@ def breed(work, costs, mutation, seed, generation, wheel, parents, children, fir
         )  # fmt: skip
 
 
-def warm_up(costs: Costs) -> None:
+def warm_up() -> None:
     """Compile the kernels, or load them from the cache, by running them on two blank pieces."""
-    blank = np.zeros((8, costs.strips.shape[1]), costs.strips.dtype)
+    blank = np.zeros((8, 6), np.int16)
     nowhere = np.full(8, -1, np.int32)
-    tiny = Costs(blank, blank, nowhere, nowhere, 1.0)
+    costs = Costs(blank, blank, nowhere, nowhere, 1.0)
     work: Workspace = make_workspace(2)
     parents, children = _population(3, 2), _population(3, 2)
-    populate(work, tiny, 0, parents, 0, 3)
-    breed(work, tiny, 0.0, 0, 1, wheel_of(parents.fitness), parents, children, 0, 3)
+    populate(work, costs, 0, parents, 0, 3)
+    breed(work, costs, 0.0, 0, 1, wheel_of(parents.fitness), parents, children, 0, 3)
 
 
 def _population(size: int, pieces: int) -> Population:

@@ -1,4 +1,9 @@
-"""Which files the jobs of an experiment make, for the rules that gather them."""
+"""Which files rules depend on beyond their wildcards."""
+
+
+def kernels(stage):
+    """Return the file that says that the kernels of a stage, as its code is now, are compiled."""
+    return f"results/kernels/{stage}-{experiment.code(stage)}"
 
 
 def jobs(name):

@@ -4,7 +4,7 @@
 rule compare:
     input:
         pieces="results/puzzles/{set}/{puzzle}/pieces.h5",
-        kernels=ancient("results/kernels.compiled"),
+        kernels=kernels("compare"),
     output:
         "results/puzzles/{set}/{puzzle}/edges-{measure}.h5",
     log:

@@ -1,4 +1,4 @@
-"""Image sets: downloading those that are not there, compiling the kernels before jobs need them."""
+"""Image sets that are not there: downloading them."""
 
 
 checkpoint fetch:
@@ -12,15 +12,3 @@ checkpoint fetch:
         declared=lambda wildcards: config["sets"][wildcards.set],
     shell:
         "jigsaw fetch {wildcards.set:q} --log {log:q}"
-
-
-rule kernels:
-    output:
-        touch("results/kernels.compiled"),
-    log:
-        "results/logs/kernels.log",
-    localrule: True
-    params:
-        code=[experiment.code(stage) for stage in ("compare", "solve")],
-    shell:
-        "jigsaw compile --log {log:q}"

@@ -6,7 +6,7 @@ rule solve:
         edges=lambda wildcards: "results/puzzles/{set}/{puzzle}/edges-{measure}.h5".format(
             measure=experiment.settings(wildcards.preset).measure, **wildcards
         ),
-        kernels=ancient("results/kernels.compiled"),
+        kernels=kernels("solve"),
     output:
         "results/puzzles/{set}/{puzzle}/{preset}/{run}/solution.h5",
     log:
