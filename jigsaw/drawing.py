@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from jigsaw.errors import JigsawError
@@ -27,3 +29,11 @@ def draw_layout(layout: np.ndarray, pixels: np.ndarray) -> np.ndarray:
     canvas[:] = BACKGROUND
     canvas[layout[:, 1], layout[:, 0]] = turn_pixels(pixels, layout[:, 2])
     return canvas.swapaxes(1, 2).reshape(rows * size, columns * size, 3)
+
+
+def draw_bag(bag: Bag, columns: int | None = None) -> np.ndarray:
+    """Return the pieces as they lie in the bag, in rows."""
+    columns = columns or math.ceil(math.sqrt(len(bag)))
+    number = np.arange(len(bag))
+    layout = np.column_stack([number % columns, number // columns, np.zeros_like(number)])
+    return draw_layout(layout, bag.pixels)
