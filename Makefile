@@ -5,7 +5,7 @@ CORES ?= all
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: all setup test lint format lock clean
+.PHONY: all setup test bench lint format lock clean
 .DEFAULT_GOAL := all
 
 all: setup
@@ -26,6 +26,9 @@ $(VENV)/.complete: requirements.txt pyproject.toml
 
 test: setup
 	@$(BIN)/python -m pytest
+
+bench: setup
+	@$(BIN)/python benchmarks/bench.py $(if $(QUICK),--quick)
 
 lint: setup
 	@$(BIN)/ruff check .

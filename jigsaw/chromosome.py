@@ -6,13 +6,13 @@ relation costing twice the mean dissimilarity; less is better.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from jigsaw.compiled import kernel
 from jigsaw.edges import Edges
-from jigsaw.measures import ssd
+from jigsaw.measures import score, value
 
 NONE_FACTOR = 2.0
 
@@ -20,8 +20,7 @@ NONE_FACTOR = 2.0
 class Costs(NamedTuple):
     """What kernels need of an edge comparison."""
 
-    strips: np.ndarray
-    faces: np.ndarray
+    features: Any  # of the measure, to compare any two edges
     nearest: np.ndarray  # (4 n) the most compatible edge of each edge
     buddy: np.ndarray  # (4 n) best buddy or -1
     none: float  # cost of an entry without a relation
@@ -38,15 +37,14 @@ class Population(NamedTuple):
 def costs_of(edges: Edges) -> Costs:
     """Return the arrays that kernels read."""
     return Costs(
-        strips=edges.strips,
-        faces=ssd.facing(edges.strips),
+        features=edges.features,
         nearest=np.ascontiguousarray(edges.nearest[:, 0]),
         buddy=edges.buddy,
         none=NONE_FACTOR * edges.mean,
     )
 
 
-@njit(cache=True)
+@kernel
 def entry_cost(costs, e, f):
     """Return what entry e costs when edge e touches edge f, or nothing (-1).
 
@@ -54,10 +52,10 @@ def entry_cost(costs, e, f):
     """
     if f < 0:
         return costs.none
-    return 2 * ssd.dissimilarity(costs.strips, costs.faces, e, f) if e < f else 0.0
+    return 2 * value(costs.features, score(costs.features, e, f)) if e < f else 0.0
 
 
-@njit(cache=True)
+@kernel
 def fitness_of(costs, relations):
     """Return the fitness of a chromosome: the sum over all its entries."""
     total = 0.0

@@ -243,11 +243,18 @@ def _fetch(options: argparse.Namespace) -> None:
 
 
 def _compile(options: argparse.Namespace) -> None:
-    if options.stage in (None, "compare"):
-        from jigsaw import allpairs
+    import numpy as np
 
-        allpairs.warm_up()
-    if options.stage in (None, "solve"):
-        from jigsaw import genetic
+    from jigsaw.compiled import remove_old
+    from jigsaw.measures import MEASURES, measure_called
 
-        genetic.warm_up()
+    remove_old()
+    for measure in map(measure_called, MEASURES):
+        if options.stage in (None, "compare"):
+            from jigsaw import allpairs
+
+            allpairs.warm_up(measure)
+        if options.stage in (None, "solve"):
+            from jigsaw import genetic
+
+            genetic.warm_up(measure.features(np.zeros((2, 2, 2, 3), np.uint8)))

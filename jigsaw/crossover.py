@@ -16,9 +16,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from jigsaw.chromosome import entry_cost
+from jigsaw.compiled import kernel
 from jigsaw.groups import enter, join, neighbour, workspace
 from jigsaw.randomness import below, shuffle, uniform
 
@@ -49,7 +49,7 @@ def make_workspace(pieces: int) -> Workspace:
     )
 
 
-@njit(cache=True)
+@kernel
 def cross(work, costs, mutation, relations1, layout1, fitness1, relations2, relations, layout):
     """Make a child of two parents; write its relations and layout and return its fitness."""
     groups = common_parts(work, mutation, relations1, layout1, relations2, relations)
@@ -58,13 +58,13 @@ def cross(work, costs, mutation, relations1, layout1, fitness1, relations2, rela
         layout[:] = layout1
         return fitness1
     opened = open_edges(work, relations1)
-    groups = try_buddies(work, costs, relations1, relations2, opened, groups)
-    groups = try_nearest(work, costs, opened, groups)
+    groups = try_buddies(work, costs.buddy, relations1, relations2, opened, groups)
+    groups = try_nearest(work, costs.nearest, opened, groups)
     join_at_random(work, opened, groups)
     return record_child(work, costs, opened, relations1, fitness1, relations, layout)
 
 
-@njit(cache=True)
+@kernel
 def random_chromosome(work, costs, relations, layout):
     """Join single pieces at random into one group; write relations and layout and return the fitness."""
     records = work.records
@@ -86,7 +86,7 @@ def random_chromosome(work, costs, relations, layout):
     return record_child(work, costs, 4 * pieces, relations, alone, relations, layout)
 
 
-@njit(cache=True)
+@kernel
 def common_parts(work, mutation, relations1, layout1, relations2, common):
     """Phase 1: make groups of the pieces joined in both parents; return their number.
 
@@ -147,7 +147,7 @@ def common_parts(work, mutation, relations1, layout1, relations2, common):
     return groups
 
 
-@njit(cache=True)
+@kernel
 def _jump(random, probability):
     """Return how many fail before the next success, each succeeding with the given probability."""
     if probability >= 1:
@@ -155,7 +155,7 @@ def _jump(random, probability):
     return np.int64(min(np.log(1.0 - uniform(random)) / np.log(1.0 - probability), 2.0e9))
 
 
-@njit(cache=True)
+@kernel
 def open_edges(work, relations1):
     """List the edges that have no neighbour within their group after phase 1; return their number."""
     records = work.records
@@ -170,14 +170,14 @@ def open_edges(work, relations1):
     return count
 
 
-@njit(cache=True)
-def try_buddies(work, costs, relations1, relations2, opened, groups):
+@kernel
+def try_buddies(work, buddy, relations1, relations2, opened, groups):
     """Phase 2: join best buddies that touch in at least one parent; return the groups left."""
     records = work.records
     count = 0
     for i in range(opened):
         e = work.open[i]
-        f = costs.buddy[e]
+        f = buddy[e]
         if f > e and (relations1[e] == f or relations2[e] == f) and _joinable(work, e, f):
             work.pairs[count] = e
             count += 1
@@ -186,19 +186,19 @@ def try_buddies(work, costs, relations1, relations2, opened, groups):
         if groups == 1:
             break
         e = work.pairs[i]
-        if join(records, work.table, e, costs.buddy[e]):
+        if join(records, work.table, e, buddy[e]):
             groups -= 1
     return groups
 
 
-@njit(cache=True)
-def try_nearest(work, costs, opened, groups):
+@kernel
+def try_nearest(work, nearest, opened, groups):
     """Phase 3: join each edge with its most compatible edge; return the groups left."""
     records = work.records
     count = 0
     for i in range(opened):
         e = work.open[i]
-        f = costs.nearest[e]
+        f = nearest[e]
         if f >= 0 and _joinable(work, e, f):
             work.pairs[count] = e
             count += 1
@@ -207,18 +207,18 @@ def try_nearest(work, costs, opened, groups):
         if groups == 1:
             break
         e = work.pairs[i]
-        if join(records, work.table, e, costs.nearest[e]):
+        if join(records, work.table, e, nearest[e]):
             groups -= 1
     return groups
 
 
-@njit(cache=True)
+@kernel
 def _joinable(work, e, f):
     """Return whether f is open and in another group; e is known to be open."""
     return work.is_open[f] and work.records[f >> 2].group != work.records[e >> 2].group
 
 
-@njit(cache=True)
+@kernel
 def join_at_random(work, opened, groups):
     """Phase 4: join random pairs of open edges until one group is left.
 
@@ -265,7 +265,7 @@ def join_at_random(work, opened, groups):
                 outside = _outside(records, anywhere, count, reference, loose)
 
 
-@njit(cache=True)
+@kernel
 def _outside(records, edges, count, reference, loose):
     """List the edges that are not in the reference group; return their number."""
     outside = 0
@@ -276,7 +276,7 @@ def _outside(records, edges, count, reference, loose):
     return outside
 
 
-@njit(cache=True)
+@kernel
 def record_child(work, costs, opened, relations1, fitness1, relations, layout):
     """Write the child's relations and layout; return its fitness, by what differs from the first parent."""
     records, table = work.records, work.table

@@ -7,7 +7,7 @@ import numpy as np
 from jigsaw.allpairs import nearest, warm_up
 from jigsaw.edges import Edges
 from jigsaw.errors import JigsawError
-from jigsaw.measures import MEASURES, ssd
+from jigsaw.measures import measure_called
 from jigsaw.meter import Meter
 from jigsaw.pieces import Bag
 from jigsaw.provenance import notes
@@ -29,18 +29,17 @@ def compare(bag: Bag, measure: str = "ssd", neighbors: int = NEIGHBORS, workers:
     workers
         Threads; the result does not depend on it.
     """
-    if measure not in MEASURES:
-        raise JigsawError(f"unknown measure {measure!r}; known: {', '.join(MEASURES)}")
+    module = measure_called(measure)
     if neighbors < 1:
         raise JigsawError(f"neighbors is {neighbors}, but at least 1 nearest edge must be kept")
     if workers < 1:
         raise JigsawError(f"workers is {workers}, but at least 1 is needed")
-    warm_up()
+    warm_up(module)
     with Meter() as meter:
-        strips = ssd.strips(bag.pixels)
-        found = nearest(strips, neighbors, workers)
+        features = module.features(bag.pixels)
+        found = nearest(module, features, neighbors, workers)
     return Edges(
-        strips=strips,
+        features=features,
         nearest=found.edges,
         values=found.values,
         buddy=best_buddies(found.edges),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from jigsaw.files import digest, read_hdf5, write_hdf5
+from jigsaw.measures import measure_called
 
 
 @dataclass(frozen=True)
@@ -16,11 +17,11 @@ class Edges:
     """The comparison of all edges of a bag.
 
     `nearest` and `values` (4 n, k) hold each edge's most compatible edges, best first; `buddy` (4 n)
-    its best buddy or -1; `mean` the mean over all pairs; `strips` what is needed to compare any
+    its best buddy or -1; `mean` the mean over all pairs; `features` what its measure needs to compare any
     further pair exactly.
     """
 
-    strips: np.ndarray
+    features: Any
     nearest: np.ndarray
     values: np.ndarray
     buddy: np.ndarray
@@ -30,12 +31,12 @@ class Edges:
     notes: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def __len__(self) -> int:
-        return len(self.strips)
+        return len(self.nearest)
 
     @property
     def pieces(self) -> int:
         """Number of pieces."""
-        return len(self.strips) // 4
+        return len(self.nearest) // 4
 
     @property
     def digest(self) -> str:
@@ -43,7 +44,8 @@ class Edges:
         return digest(self._arrays(), self._content())
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        return {"strips": self.strips, "nearest": self.nearest, "values": self.values, "buddy": self.buddy}
+        features = {f"features_{name}": array for name, array in self.features._asdict().items()}
+        return {"nearest": self.nearest, "values": self.values, "buddy": self.buddy, **features}
 
     def _content(self) -> dict[str, Any]:
         return {"measure": self.measure, "mean": self.mean, "pieces": self.pieces_digest}
@@ -56,7 +58,10 @@ class Edges:
     def load(cls, path: str | os.PathLike[str]) -> Edges:
         """Read edges.h5."""
         arrays, content, notes = read_hdf5(path, "edges")
+        features = {name: arrays.pop(name) for name in list(arrays) if name.startswith("features_")}
+        kind = measure_called(content["measure"]).Features
         return cls(
+            features=kind(**{name.removeprefix("features_"): array for name, array in features.items()}),
             **arrays,
             mean=content["mean"],
             measure=content["measure"],

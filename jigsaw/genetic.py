@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from jigsaw.chromosome import Costs, Population
-from jigsaw.crossover import Workspace, cross, make_workspace, random_chromosome
+from jigsaw.compiled import kernel
+from jigsaw.crossover import cross, make_workspace, random_chromosome
+from jigsaw.measures import rows
 from jigsaw.presets import Settings
 from jigsaw.randomness import start
 from jigsaw.selection import two_parents, wheel_of
@@ -50,7 +51,7 @@ def evolve(
     on_generation: OnGeneration | None = None,
 ) -> Evolution:
     """Run the genetic algorithm; the same seed gives the same result for any number of workers."""
-    warm_up()  # before any fork
+    warm_up(costs.features)  # before any fork
     pieces = len(costs.nearest) // 4
     current, following = (_population(settings.population, pieces) for _ in range(2))
     wheel = shared_array((settings.population,), np.float64)
@@ -103,7 +104,7 @@ def keep_elite(parents: Population, children: Population, count: int) -> None:
     children.fitness[:count] = parents.fitness[best]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def populate(work, costs, seed, population, first, last):
     """Make random chromosomes [first, last)."""
     for i in range(first, last):
@@ -111,7 +112,7 @@ def populate(work, costs, seed, population, first, last):
         population.fitness[i] = random_chromosome(work, costs, population.relations[i], population.layouts[i])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def breed(work, costs, mutation, seed, generation, wheel, parents, children, first, last):
     """Make children [first, last) of a generation."""
     for i in range(first, last):
@@ -124,12 +125,12 @@ def breed(work, costs, mutation, seed, generation, wheel, parents, children, fir
         )  # fmt: skip
 
 
-def warm_up() -> None:
-    """Compile the kernels, or load them from the cache, by running them on two blank pieces."""
-    blank = np.zeros((8, 6), np.int16)
+def warm_up(features: Any) -> None:
+    """Compile the kernels for the features of a measure, or load them from the cache, with two pieces."""
+    two = np.arange(8) % len(features[0])
     nowhere = np.full(8, -1, np.int32)
-    costs = Costs(blank, blank, nowhere, nowhere, 1.0)
-    work: Workspace = make_workspace(2)
+    costs = Costs(rows(features, two), nowhere, nowhere, 1.0)
+    work = make_workspace(2)
     parents, children = _population(3, 2), _population(3, 2)
     populate(work, costs, 0, parents, 0, 3)
     breed(work, costs, 0.0, 0, 1, wheel_of(parents.fitness), parents, children, 0, 3)

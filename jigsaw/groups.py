@@ -9,8 +9,8 @@ at a place, so joining costs no more than the pieces of the smaller group.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from jigsaw.compiled import kernel
 from jigsaw.geometry import DX, DY
 
 RECORD = np.dtype(
@@ -33,7 +33,7 @@ def workspace(pieces: int) -> tuple[np.ndarray, np.ndarray]:
     return np.zeros(pieces, RECORD), np.full(slots, -1, np.int32)
 
 
-@njit(cache=True)
+@kernel
 def rotate(x, y, turns):
     """Turn a position about the origin by `turns` quarter turns clockwise."""
     if turns == 0:
@@ -45,7 +45,7 @@ def rotate(x, y, turns):
     return y, -x
 
 
-@njit(cache=True)
+@kernel
 def _slot(table, group, x, y):
     key = np.uint32(x) * np.uint32(73856093)
     key ^= np.uint32(y) * np.uint32(19349663)
@@ -54,7 +54,7 @@ def _slot(table, group, x, y):
     return np.int64(key & np.uint32(table.shape[0] - 1))
 
 
-@njit(cache=True)
+@kernel
 def piece_at(records, table, group, x, y):
     """Return the piece of a group at a place, or -1."""
     p = table[_slot(table, group, x, y)]
@@ -66,7 +66,7 @@ def piece_at(records, table, group, x, y):
     return p
 
 
-@njit(cache=True)
+@kernel
 def enter(records, table, p):
     """Enter a piece's place in the hash table."""
     slot = _slot(table, records[p].group, records[p].x, records[p].y)
@@ -74,7 +74,7 @@ def enter(records, table, p):
     table[slot] = p
 
 
-@njit(cache=True)
+@kernel
 def _leave(records, table, p):
     slot = _slot(table, records[p].group, records[p].x, records[p].y)
     q = table[slot]
@@ -86,7 +86,7 @@ def _leave(records, table, p):
     records[q].chain = records[p].chain
 
 
-@njit(cache=True)
+@kernel
 def neighbour(records, table, e):
     """Return the edge that touches edge e, or -1."""
     p = e >> 2
@@ -97,7 +97,7 @@ def neighbour(records, table, e):
     return 4 * q + ((d + 2 - records[q].turn) & 3)
 
 
-@njit(cache=True)
+@kernel
 def join(records, table, e, f):
     """Make edges e and f touch by turning and shifting the smaller of their groups.
 

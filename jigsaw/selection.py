@@ -8,8 +8,8 @@ half a point less accurate on the 540- and 805-piece sets, and ranks were no bet
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from jigsaw.compiled import kernel
 from jigsaw.randomness import uniform
 
 
@@ -20,13 +20,13 @@ def wheel_of(fitness: np.ndarray) -> np.ndarray:
     return np.cumsum(shares) / shares.sum()
 
 
-@njit(cache=True)
+@kernel
 def spin(random, wheel):
     """Return the individual at which the wheel stops."""
     return min(np.searchsorted(wheel, uniform(random), side="right"), len(wheel) - 1)
 
 
-@njit(cache=True)
+@kernel
 def two_parents(random, wheel):
     """Return two different individuals."""
     first = spin(random, wheel)

@@ -59,7 +59,7 @@ def solve(
         edges.pieces, preset, seed, workers, "s" * (workers > 1),
     )  # fmt: skip
     costs = costs_of(edges)
-    warm_up()
+    warm_up(costs.features)
     with Meter() as meter:
         found = evolve(costs, settings, seed, workers, on_generation)
     return Solution(

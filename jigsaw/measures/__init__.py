@@ -1,5 +1,77 @@
-"""Measures of how badly two edges fit, by name."""
+"""Measures of how badly two edges fit, by name.
+
+A measure is a module with
+
+- `Features`, a NamedTuple (its class of a name of its own) of arrays with one row an edge, the first of which
+  holds the border's colours, and `features(pixels)`, which makes them: all it takes to compare two edges;
+- `operands(features)`: float32 matrices U and V whose product U Vᵀ approximates the scores of all pairs;
+- `score(features, e, f)`: a kernel, the exact score of a pair, the same for (f, e);
+- `value(score)`: a kernel, the dissimilarity that a score stands for, growing with it;
+- `ROOT`: whether that is proportional to the score's root, or else to the score itself.
+
+To add one, write such a module and name it in `MEASURES`.
+"""
 
 from __future__ import annotations
 
-MEASURES = ("ssd",)
+import importlib
+import sys
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from jigsaw.errors import JigsawError
+
+MEASURES = ("ssd", "mgc")
+
+
+def measure_called(name: str) -> ModuleType:
+    """Return the module of a measure."""
+    if name not in MEASURES:
+        raise JigsawError(f"unknown measure {name!r}; known: {', '.join(MEASURES)}")
+    return importlib.import_module(f"jigsaw.measures.{name}")
+
+
+def rows(features: Any, which: np.ndarray) -> Any:
+    """Return the features of some edges."""
+    return type(features)(*(array[which] for array in features))
+
+
+def outer_pixels(pixels: np.ndarray, depth: int = 0) -> np.ndarray:
+    """Return the pixels of all edges at a depth below the border, read clockwise: (4 n, K, C)."""
+    last = pixels.shape[1] - 1 - depth
+    sides = [pixels[:, depth], pixels[:, :, last], pixels[:, last, ::-1], pixels[:, ::-1, depth]]
+    return np.stack(sides, axis=1).reshape(-1, *pixels.shape[2:])
+
+
+def score(features: Any, e: int, f: int) -> float:
+    """Return the exact score of a pair of edges by the measure whose features these are; in kernels only."""
+    raise NotImplementedError
+
+
+def value(features: Any, score: float) -> float:
+    """Return the dissimilarity that a score stands for; in kernels only."""
+    raise NotImplementedError
+
+
+def _home(features: Any) -> Any:
+    return sys.modules[features.instance_class.__module__]
+
+
+@overload(score)
+def _score(features, e, f):
+    if isinstance(features, types.BaseNamedTuple):
+        own = _home(features).score
+        return lambda features, e, f: own(features, e, f)
+    return None
+
+
+@overload(value)
+def _value(features, score):
+    if isinstance(features, types.BaseNamedTuple):
+        own = _home(features).value
+        return lambda features, score: own(score)
+    return None

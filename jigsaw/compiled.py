@@ -1,0 +1,64 @@
+"""The decorator of compiled kernels, and the cache they are compiled into.
+
+numba notices an edit of a cached function's own file, but not of the functions it calls elsewhere. So the
+cache's folder is named after the source of all kernels: an edit of any of them compiles all anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba.core.config
+
+_numba: Any = numba.core.config
+_PACKAGE = Path(__file__).resolve().parent
+_KEPT_DAYS = 7
+
+
+def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Compile a function with numba: without the interpreter's lock, cached on disk."""
+    if function is None:
+        return lambda decorated: kernel(decorated, **options)
+    before = _numba.CACHE_DIR
+    _numba.CACHE_DIR = str(cache_folder())
+    try:
+        return numba.njit(function, cache=True, nogil=True, **options)
+    finally:
+        _numba.CACHE_DIR = before
+
+
+@cache
+def cache_folder() -> Path:
+    """Return the folder of the compiled kernels of the present source."""
+    total = hashlib.sha256()
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        source = path.read_bytes()
+        if b"jigsaw.compiled" in source:
+            total.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\n" + source)
+    name = f"kernels-{total.hexdigest()[:16]}"
+    places = [_PACKAGE / "__pycache__", Path("~/.cache/jigsaw").expanduser(), Path(tempfile.gettempdir())]
+    for place in places:
+        try:
+            (place / name).mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(place / name, os.W_OK):
+            return place / name
+    return places[-1] / name
+
+
+def remove_old() -> None:
+    """Remove the compiled kernels of sources that have not been used for a while."""
+    current = cache_folder()
+    os.utime(current)
+    for folder in current.parent.glob("kernels-*"):
+        if folder != current and folder.stat().st_mtime < time.time() - _KEPT_DAYS * 86_400:
+            shutil.rmtree(folder, ignore_errors=True)
