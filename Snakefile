@@ -18,16 +18,15 @@ container: "docker://python:3.11"
 
 try:
     experiment = Experiment(config, workflow.basedir)
-    missing = [experiment.how_to_get(name) for name in experiment.missing]
     SETS = experiment.sets
     for name in SETS:
         if not experiment.downloads(name):
             experiment.jobs(name)
 except JigsawError as error:
     raise WorkflowError(str(error))
-if missing and config.get("require_all"):
-    raise WorkflowError("\n".join(missing))
-for message in missing:
+if experiment.missing and experiment.config.get("require_all"):
+    raise WorkflowError("\n".join(experiment.missing))
+for message in experiment.missing:
     logger.info(message)
 if not SETS:
     raise WorkflowError("no image set is there, so there is nothing to do")

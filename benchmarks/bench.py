@@ -204,9 +204,8 @@ def markdown(report: dict[str, Any]) -> str:
     parts = [
         "# Benchmark",
         f"jigsaw {made['version']} {made['commit']}, Python {made['python']}, "
-        f"numpy {made['libraries']['numpy']}, numba {made['libraries']['numba']}, {report['cores']} cores. Images: "
-        + ", ".join(f"{n}: {origin}" for n, origin in report["images"].items())
-        + ".",
+        f"numpy {made['libraries']['numpy']}, numba {made['libraries']['numba']}, {report['cores']} cores. "
+        "Images: " + ", ".join(f"{n}: {origin}" for n, origin in report["images"].items()) + ".",
         f"`jigsaw --help`: {report['start_up']['help']:.2f} s. A job's fixed overhead (imports, loading, "
         f"kernels): {report['start_up']['solve']:.2f} s.",
         f"## All pairs, {WORKERS} threads\n\nAgainst the bare float32 product of the same matrices.",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jigsaw.errors import JigsawError
@@ -151,6 +152,15 @@ class _Version(argparse.Action):
         raise SystemExit(0)
 
 
+@contextlib.contextmanager
+def naming(*files: str) -> Iterator[None]:
+    """Put the names of the files before the message of what does not go together in them."""
+    try:
+        yield
+    except JigsawError as error:
+        raise JigsawError(f"{', '.join(files)}: {error}") from error
+
+
 def _settings(options: argparse.Namespace) -> Settings:
     from jigsaw.presets import settings_of
 
@@ -159,11 +169,10 @@ def _settings(options: argparse.Namespace) -> Settings:
 
 
 def _cut(options: argparse.Namespace) -> None:
-    from jigsaw.pieces import cut
+    from jigsaw.pieces import cut, save_cut
 
     bag, truth = cut(options.images, options.piece_size, options.seed, options.keep_orientation)
-    truth.save(options.truth)
-    bag.save(options.pieces)
+    save_cut(bag, truth, options.pieces, options.truth)
     logging.getLogger(__name__).info("%s: %d pieces", options.pieces, len(bag))
 
 
@@ -190,7 +199,7 @@ def _solve(options: argparse.Namespace) -> None:
 
     settings = _settings(options)
     edges = Edges.load(options.edges)
-    with progress(settings.generations) as shown:
+    with naming(options.edges), progress(settings.generations) as shown:
         solution = solve(
             edges, options.name or options.preset, settings, options.seed, options.workers, shown
         )
@@ -203,7 +212,13 @@ def _evaluate(options: argparse.Namespace) -> None:
     from jigsaw.pieces import Bag, Truth
     from jigsaw.solution import Solution
 
-    scores = evaluate(Solution.load(options.solution), Truth.load(options.truth), Bag.load(options.pieces))
+    solution, truth, bag = (
+        Solution.load(options.solution),
+        Truth.load(options.truth),
+        Bag.load(options.pieces),
+    )
+    with naming(options.solution, options.truth, options.pieces):
+        scores = evaluate(solution, truth, bag)
     write_json(options.out, {"set": options.set, "puzzle": options.puzzle, "run": options.run, **scores})
 
 
@@ -213,7 +228,10 @@ def _draw(options: argparse.Namespace) -> None:
     from jigsaw.pieces import Bag
     from jigsaw.solution import Solution
 
-    write_image(options.out, draw(Solution.load(options.solution), Bag.load(options.pieces)))
+    solution, bag = Solution.load(options.solution), Bag.load(options.pieces)
+    with naming(options.solution, options.pieces):
+        picture = draw(solution, bag)
+    write_image(options.out, picture)
 
 
 def _table(options: argparse.Namespace) -> None:

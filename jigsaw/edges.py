@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from jigsaw.errors import JigsawError
 from jigsaw.files import digest, read_hdf5, write_hdf5
 from jigsaw.measures import measure_called
 
@@ -59,7 +60,10 @@ class Edges:
         """Read edges.h5."""
         arrays, content, notes = read_hdf5(path, "edges")
         features = {name: arrays.pop(name) for name in list(arrays) if name.startswith("features_")}
-        kind = measure_called(content["measure"]).Features
+        try:
+            kind = measure_called(content["measure"]).Features
+        except JigsawError as error:
+            raise JigsawError(f"{path}: {error}; compare again") from error
         return cls(
             features=kind(**{name.removeprefix("features_"): array for name, array in features.items()}),
             **arrays,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jigsaw.errors import JigsawError
-from jigsaw.geometry import relations_of, rotate_array
+from jigsaw.geometry import Places, relations_of, rotate_array
 from jigsaw.meter import Meter
 from jigsaw.pieces import Bag, Truth
 from jigsaw.provenance import VERSION, notes
@@ -51,15 +51,23 @@ def _scores(solution: Solution, truth: Truth, bag: Bag) -> dict[str, Any]:
     duplicate = _duplicates(labels)
     clean = ~duplicate[wanted // 4] & ~duplicate[true[wanted] // 4]
     of_image = image[wanted // 4]
-    per_image = [
-        {
-            "image": truth.names[i],
-            "pieces": int((image == i).sum()),
-            "neighbor": _share(right[of_image == i]),
-            **_alignment(i, solution, truth, labels),
-        }
-        for i in range(len(truth.shapes))
-    ]
+    places = Places(solution.layout)
+    taken = np.zeros(len(bag), bool)
+    per_image: list[dict[str, Any]] = []
+    for i in range(len(truth.shapes)):
+        mine = of_image == i
+        neighbor = _share(right[mine])
+        per_image.append(
+            {
+                "image": truth.names[i],
+                "pieces": int((image == i).sum()),
+                "neighbor": neighbor,
+                "perfect": neighbor == 1,
+                "ceiling": _share(clean[mine]),
+                "direct": _direct(i, solution, truth),
+                "pixel_perfect": _appears(i, solution, truth, labels, places, taken),
+            }
+        )
     neighbor = _share(right)
     return {
         "neighbor": neighbor,
@@ -67,7 +75,9 @@ def _scores(solution: Solution, truth: Truth, bag: Bag) -> dict[str, Any]:
         "neighbor_identical": _same_pairs(true, found, labels),
         "pixel_perfect": all(row["pixel_perfect"] for row in per_image),
         "ceiling": _share(clean),
-        "direct": float(np.average([row["direct"] for row in per_image], weights=_sizes(per_image))),
+        "direct": float(
+            np.average([r["direct"] for r in per_image], weights=[r["pieces"] for r in per_image])
+        ),
         "pieces": len(bag),
         "images": len(truth.shapes),
         "per_image": per_image,
@@ -129,33 +139,49 @@ def _same_pairs(true: np.ndarray, found: np.ndarray, labels: np.ndarray) -> floa
     return int(common) / total
 
 
-def _alignment(i: int, solution: Solution, truth: Truth, labels: np.ndarray) -> dict[str, Any]:
-    """Lay image i over the assembly as most of its pieces agree; return how much of it is there."""
+def _direct(i: int, solution: Solution, truth: Truth) -> float:
+    """Return the share of an image's pieces that agree on the most common rigid motion of the image."""
     pieces = np.flatnonzero(truth.places[:, 0] == i)
+    turns = (solution.layout[pieces, 2] - truth.places[pieces, 3]) % 4
     true = truth.places[pieces][:, [2, 1]]  # x, y
-    layout = solution.layout[pieces]
-    turns = (layout[:, 2] - truth.places[pieces, 3]) % 4
     # The motion each piece votes for: the image turned by `turns`, then shifted.
     turned = np.stack([rotate_array(true, r) for r in range(4)])[turns, np.arange(len(pieces))]
-    motions = np.column_stack([turns, layout[:, :2] - turned])
-    kinds, votes = np.unique(motions, axis=0, return_counts=True)
-    turn, shift = kinds[votes.argmax()][0], kinds[votes.argmax()][1:]
+    motions = np.column_stack([turns, solution.layout[pieces, :2] - turned])
+    _, votes = np.unique(motions, axis=0, return_counts=True)
+    return int(votes.max()) / len(pieces)
 
-    at = {(x, y): p for p, (x, y) in enumerate(solution.layout[:, :2].tolist())}
-    places = rotate_array(true, turn) + shift
-    there = np.array([at.get((x, y), -1) for x, y in places.tolist()])
-    whole = bool((there >= 0).all())
-    if whole:
-        # The edge facing up, as it lies, must look like the one that should.
-        up_there = labels[4 * there + (-solution.layout[there, 2]) % 4]
-        up_true = labels[4 * pieces + (-(truth.places[pieces, 3] + turn)) % 4]
-        whole = bool((up_there == up_true).all())
-    return {"direct": int(votes.max()) / len(pieces), "pixel_perfect": whole}
+
+def _appears(
+    i: int, solution: Solution, truth: Truth, labels: np.ndarray, places: Places, taken: np.ndarray
+) -> bool:
+    """Return whether an image is somewhere in the assembly, pixel for pixel; if so, mark its pieces as taken.
+
+    Its rarest piece is laid on every piece that looks the same, and the rest compared.
+    """
+    pieces = np.flatnonzero(truth.places[:, 0] == i)
+    true = truth.places[pieces][:, [2, 1]]  # x, y
+    names = labels[::4] // 4
+    _, inverse, counts = np.unique(names, return_inverse=True, return_counts=True)
+    anchor = int(counts[inverse[pieces]].argmin())
+    # A few places first: where the image is not, they mostly tell.
+    few = np.linspace(0, len(pieces) - 1, 16).astype(int)
+    for candidate in np.flatnonzero((names == names[pieces[anchor]]) & ~taken):
+        for turn in range(4):
+            shift = solution.layout[candidate, :2] - rotate_array(true[[anchor]], turn)[0]
+            for which in (few, slice(None)):
+                there = places.pieces_at(rotate_array(true[which], turn) + shift)
+                if (there < 0).any() or taken[there].any():
+                    break
+                # The edge facing up, as it lies, must look like the one that should.
+                up_there = labels[4 * there + (-solution.layout[there, 2]) % 4]
+                up_true = labels[4 * pieces[which] + (-(truth.places[pieces[which], 3] + turn)) % 4]
+                if not (up_there == up_true).all():
+                    break
+            else:
+                taken[there] = True
+                return True
+    return False
 
 
 def _share(flags: np.ndarray) -> float:
     return int(flags.sum()) / len(flags) if len(flags) else 1.0
-
-
-def _sizes(per_image: list[dict[str, Any]]) -> list[int]:
-    return [row["pieces"] for row in per_image]

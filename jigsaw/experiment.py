@@ -25,6 +25,8 @@ from jigsaw.sources import code_of
 
 BAGS = "mixed_bags"  # the set that mixed bags form in paths and tables
 SUMMARIES = ("accuracy", "comparison", "performance")
+_SCHEMA = Path(__file__).resolve().parents[1] / "workflow" / "schemas" / "config.schema.yaml"
+_SWITCHES = ("require_all", "download")
 STAGES = {
     "cut": "pieces",
     "compare": "dissimilarity",
@@ -34,6 +36,11 @@ STAGES = {
     "table": "tables",
     "fetch": "fetch",
 }
+
+
+def _truth_value(value: Any) -> Any:
+    """Read `--config require_all=true`, which Snakemake hands on as text."""
+    return {"true": True, "false": False}.get(value.lower(), value) if isinstance(value, str) else value
 
 
 def use_own_environment() -> None:
@@ -56,7 +63,9 @@ class Experiment:
 
     def __init__(self, config: Mapping[str, Any], root: str | os.PathLike[str]) -> None:
         self.root = Path(root)
-        self.config = config
+        self.config = {
+            key: _truth_value(value) if key in _SWITCHES else value for key, value in config.items()
+        }
         self._check()
 
     @classmethod
@@ -67,36 +76,41 @@ class Experiment:
             config = yaml.safe_load(path.read_text(encoding="utf-8"))
         except (OSError, ValueError, yaml.YAMLError) as error:
             raise JigsawError(f"{path}: cannot be read as a configuration ({error})") from error
+        if not isinstance(config, dict):
+            raise JigsawError(
+                f"{path}: is no configuration: it must hold keys and values, as config.yaml does"
+            )
         return cls(config, path.resolve().parent)
 
     # -- configuration -------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        schema_path = self.root / "workflow" / "schemas" / "config.schema.yaml"
-        schema = yaml.safe_load(schema_path.read_text(encoding="utf-8"))
+        schema = yaml.safe_load(_SCHEMA.read_text(encoding="utf-8"))
         error = best_match(Draft202012Validator(schema).iter_errors(self.config))
         if error is not None:
             where = ".".join(str(part) for part in error.absolute_path) or "top level"
-            raise JigsawError(f"config.yaml, {where}: {error.message}; see {schema_path.name}")
+            raise JigsawError(f"config.yaml, {where}: {error.message}; see workflow/schemas/{_SCHEMA.name}")
         for name in self.config["presets"]:
             self.settings(name)
         for i, experiment in enumerate(self.config["experiments"]):
             for name in experiment["presets"]:
                 if name not in self.config["presets"]:
-                    raise JigsawError(f"config.yaml, experiments.{i}.presets: there is no preset {name!r}")
+                    known = ", ".join(self.config["presets"])
+                    raise JigsawError(
+                        f"config.yaml, experiments.{i}.presets: there is no preset {name!r}; known: {known}"
+                    )
             for name in self._named(experiment["sets"]):
                 self._known(name, f"experiments.{i}.sets")
         for name in self.only:
             self._known(name, "only")
         for bag, content in self.config[BAGS].items():
             for image in content["images"]:
-                name = image.partition("/")[0]
-                if name not in self.config["sets"]:
-                    raise JigsawError(f"config.yaml, {BAGS}.{bag}.images: there is no image set {name!r}")
+                self._known(image.partition("/")[0], f"{BAGS}.{bag}.images", bags=False)
 
-    def _known(self, name: str, where: str) -> None:
-        if name != BAGS and name not in self.config["sets"]:
-            known = ", ".join([*self.config["sets"], BAGS])
+    def _known(self, name: str, where: str, bags: bool = True) -> None:
+        sets = [*self.config["sets"], BAGS] if bags else list(self.config["sets"])
+        if name not in sets:
+            known = ", ".join(sets)
             raise JigsawError(f"config.yaml, {where}: there is no image set {name!r}; known: {known}")
 
     def _named(self, sets: str | list[str]) -> list[str]:
@@ -139,9 +153,7 @@ class Experiment:
         return self.data_dir / Path(declared["folder"]).expanduser()
 
     def is_there(self, name: str) -> bool:
-        """Return whether the images of a set, or all images of at least one mixed bag, are there."""
-        if name == BAGS:
-            return bool(self.bags)
+        """Return whether the images of a set are there."""
         return self.folder(name).is_dir()
 
     def images(self, name: str) -> dict[str, Path]:
@@ -188,29 +200,37 @@ class Experiment:
         size = self.config["piece_size"]
         return (width // size) * (height // size)
 
-    @cached_property
-    def bags(self) -> dict[str, list[Path]]:
-        """The mixed bags whose images are all there."""
-        bags = {}
-        for bag, content in self.config[BAGS].items():
-            pairs = [image.split("/", 1) for image in content["images"]]
-            if not all(self.is_there(name) for name, _ in pairs):
-                continue
-            for name, image in pairs:
-                if image not in self.images(name):
-                    raise JigsawError(f"config.yaml, {BAGS}.{bag}.images: set {name} has no image {image!r}")
-            bags[bag] = [self.images(name)[image] for name, image in pairs]
-        return bags
+    def _bag(self, bag: str) -> list[Path]:
+        """Return the images of a mixed bag."""
+        paths = []
+        for name, image in (image.split("/", 1) for image in self.config[BAGS][bag]["images"]):
+            if image not in self.images(name):
+                raise JigsawError(f"config.yaml, {BAGS}.{bag}.images: set {name} has no image {image!r}")
+            paths.append(self.images(name)[image])
+        return paths
+
+    def _sets_of_bag(self, bag: str) -> list[str]:
+        return list(dict.fromkeys(image.split("/", 1)[0] for image in self.config[BAGS][bag]["images"]))
+
+    def _bags(self) -> list[str]:
+        """Return the mixed bags whose image sets are all there or are to be downloaded."""
+        return [bag for bag in self.config[BAGS] if all(map(self._obtainable, self._sets_of_bag(bag)))]
 
     def puzzles(self, name: str) -> list[str]:
         """Return the names of the puzzles of a set."""
+        if name == BAGS:
+            bags = self._bags()
+            for bag in bags:
+                if all(map(self.is_there, self._sets_of_bag(bag))):
+                    self._bag(bag)  # all its images must be there
+            return bags
         if not self.is_there(name):
             raise JigsawError(self.how_to_get(name))
-        return list(self.bags if name == BAGS else self.images(name))
+        return list(self.images(name))
 
     def sources(self, name: str, puzzle: str) -> list[Path]:
         """Return the images of a puzzle."""
-        return self.bags[puzzle] if name == BAGS else [self.images(name)[puzzle]]
+        return self._bag(puzzle) if name == BAGS else [self.images(name)[puzzle]]
 
     def pieces(self, name: str, puzzle: str) -> int:
         """Return the number of pieces of a puzzle."""
@@ -218,8 +238,6 @@ class Experiment:
 
     def how_to_get(self, name: str) -> str:
         """Say how to get a set that is not there."""
-        if name == BAGS:
-            return "no mixed bag has all its images; get the image sets they name first"
         declared = self.config["sets"][name]
         text = f"image set {name} is not there: put its images into {self.folder(name)}"
         if not Path(declared["folder"]).is_absolute():
@@ -234,8 +252,10 @@ class Experiment:
         """Download the images of a set into its folder."""
         from jigsaw.fetch import fetch_set
 
-        self._known(name, "sets")
-        declared = self.config["sets"].get(name, {})
+        self._known(name, "sets", bags=False)
+        declared = self.config["sets"][name]
+        if "skimage" in declared:
+            raise JigsawError(f"image set {name} comes with scikit-image: there is nothing to download")
         if "url" not in declared:
             raise JigsawError(f"image set {name} declares no url to download from; " + self.how_to_get(name))
         fetch_set(name, declared, self.folder(name), self.root)
@@ -244,18 +264,36 @@ class Experiment:
 
     @property
     def sets(self) -> list[str]:
-        """The sets that some experiment runs and whose images are there or, if allowed, can be downloaded."""
-        return [name for name in self._wanted if self.is_there(name) or self.downloads(name)]
+        """The sets that some experiment runs and whose images are there or are to be downloaded."""
+        return [name for name in self._wanted if (self._bags() if name == BAGS else self._obtainable(name))]
 
     @property
     def missing(self) -> list[str]:
-        """The sets that some experiment runs but whose images are not there."""
-        return [name for name in self._wanted if name not in self.sets]
+        """What some experiment would run but cannot, and how to get it: a message for each set and bag."""
+        messages = [self.how_to_get(name) for name in self._wanted if name != BAGS and name not in self.sets]
+        for bag in self.config[BAGS] if BAGS in self._wanted else []:
+            lacking = [name for name in self._sets_of_bag(bag) if not self._obtainable(name)]
+            if lacking:
+                messages.append(f"mixed bag {bag} is left out: image set {', '.join(lacking)} is not there")
+        return messages
 
-    def downloads(self, name: str) -> bool:
-        """Return whether a set is to be downloaded by the workflow."""
-        declared = self.config["sets"].get(name, {})
-        return bool(self.config.get("download")) and "url" in declared and not self.folder(name).is_dir()
+    def downloads(self, name: str) -> list[str]:
+        """Return the sets that the workflow must download before the jobs of a set are known."""
+        if name == BAGS:
+            return [
+                part for bag in self._bags() for part in self._sets_of_bag(bag) if self._downloadable(part)
+            ]
+        return [name] if self._downloadable(name) else []
+
+    def _downloadable(self, name: str) -> bool:
+        return (
+            bool(self.config.get("download"))
+            and "url" in self.config["sets"][name]
+            and not self.is_there(name)
+        )
+
+    def _obtainable(self, name: str) -> bool:
+        return self.is_there(name) or self._downloadable(name)
 
     @property
     def _wanted(self) -> list[str]:

@@ -102,14 +102,19 @@ def write_hdf5(
     `attributes` belong to the content and its digest; `notes` (times, machine, versions) may differ
     between two runs that have the same result.
     """
-    with replacing(path) as temporary, h5py.File(temporary, "w") as file:
+    texts = {
+        "kind": kind,
+        "content": json.dumps(dict(attributes), sort_keys=True),
+        "digest": digest(arrays, attributes),
+        "notes": json.dumps(dict(notes), sort_keys=True),
+    }
+    # The latest format has checksums over its own structure: a damaged file is an error, not a crash.
+    with replacing(path) as temporary, h5py.File(temporary, "w", libver="latest") as file:
         for name, array in arrays.items():
             file.create_dataset(name, data=array)
-        file.attrs["kind"] = kind
         file.attrs["format"] = FORMAT
-        file.attrs["content"] = json.dumps(dict(attributes), sort_keys=True)
-        file.attrs["digest"] = digest(arrays, attributes)
-        file.attrs["notes"] = json.dumps(dict(notes), sort_keys=True)
+        for name, text in texts.items():
+            file.attrs[name] = np.bytes_(text.encode())
 
 
 def read_hdf5(
@@ -117,15 +122,16 @@ def read_hdf5(
 ) -> tuple[dict[str, np.ndarray], dict[str, Any], dict[str, Any]]:
     """Read arrays, attributes and notes of a file of the given kind, or say why it is not one."""
     again = f"make it again with `{MAKERS[kind]}`"
+    article = "an" if kind[0] in "aeiou" else "a"
     if not Path(path).is_file():
         raise JigsawError(f"{path}: there is no such file; {again}")
     try:
         with h5py.File(path, "r") as file:
-            found = file.attrs.get("kind")
-            if found is None:
+            if "kind" not in file.attrs:
                 raise JigsawError(f"{path}: is an HDF5 file but not one of jigsaw's; {again}")
+            found = bytes(file.attrs["kind"]).decode()
             if found != kind:
-                raise JigsawError(f"{path}: is a {found} file where a {kind} file is wanted")
+                raise JigsawError(f"{path}: is of kind {found}, but {article} {kind} file is wanted here")
             version = int(file.attrs["format"])
             if version != FORMAT:
                 age = "a newer" if version > FORMAT else "an older"
@@ -133,11 +139,12 @@ def read_hdf5(
                     f"{path}: is of {age} format ({version}; this program reads {FORMAT}); {again}"
                 )
             arrays = {name: dataset[()] for name, dataset in file.items()}
-            attributes = json.loads(file.attrs["content"])
-            notes = json.loads(file.attrs["notes"])
-            recorded = file.attrs["digest"]
-    except (OSError, KeyError, ValueError, TypeError, RuntimeError, AttributeError) as error:
+            attributes = json.loads(bytes(file.attrs["content"]))
+            notes = json.loads(bytes(file.attrs["notes"]))
+            recorded = bytes(file.attrs["digest"]).decode()
+        changed = recorded != digest(arrays, attributes)
+    except (OSError, LookupError, ValueError, TypeError, RuntimeError, AttributeError) as error:
         raise JigsawError(f"{path}: is not a whole {kind} file ({error}); {again}") from error
-    if recorded != digest(arrays, attributes):
+    if changed:
         raise JigsawError(f"{path}: its content does not match its checksum; {again}")
     return arrays, attributes, notes

@@ -28,22 +28,37 @@ def turn_pixels(pixels: np.ndarray, turns: np.ndarray) -> np.ndarray:
     return turned
 
 
+class Places:
+    """Finds the piece at a place of a layout, in memory linear in the number of pieces."""
+
+    def __init__(self, layout: np.ndarray) -> None:
+        self._low = layout[:, :2].min(axis=0).astype(np.int64)
+        self._size = layout[:, :2].max(axis=0).astype(np.int64) - self._low + 1
+        keys = self._keys(layout[:, :2])
+        self._order = np.argsort(keys)
+        self._sorted = keys[self._order]
+
+    def _keys(self, positions: np.ndarray) -> np.ndarray:
+        x, y = (positions.astype(np.int64) - self._low).T
+        inside = (x >= 0) & (y >= 0) & (x < self._size[0]) & (y < self._size[1])
+        return np.where(inside, y * self._size[0] + x, -1)
+
+    def pieces_at(self, positions: np.ndarray) -> np.ndarray:
+        """Return the pieces at (m, 2) positions, -1 where there is none."""
+        keys = self._keys(positions)
+        at = np.minimum(np.searchsorted(self._sorted, keys), len(self._sorted) - 1)
+        return np.where(self._sorted[at] == keys, self._order[at], -1)
+
+
 def relations_of(layout: np.ndarray) -> np.ndarray:
     """Return the (n, 4) table of the edge touching each edge in a layout, -1 where there is none."""
-    n = len(layout)
-    x, y, turn = layout.astype(np.int64).T
-    x, y = x - x.min() + 1, y - y.min() + 1
-    width = int(x.max()) + 2
-    place = y * width + x
-    order = np.argsort(place)
-    sorted_places = place[order]
-    relations = np.full((n, 4), -1, np.int32)
+    places, turn = Places(layout), layout[:, 2]
+    relations = np.full((len(layout), 4), -1, np.int32)
     for direction in range(4):
-        wanted = place + int(DY[direction]) * width + int(DX[direction])
-        at = np.minimum(np.searchsorted(sorted_places, wanted), n - 1)
-        here = np.flatnonzero(sorted_places[at] == wanted)
-        neighbour = order[at[here]]
-        relations[here, (direction - turn[here]) % 4] = 4 * neighbour + (direction + 2 - turn[neighbour]) % 4
+        beside = places.pieces_at(layout[:, :2] + (DX[direction], DY[direction]))
+        here = np.flatnonzero(beside >= 0)
+        there = beside[here]
+        relations[here, (direction - turn[here]) % 4] = 4 * there + (direction + 2 - turn[there]) % 4
     return relations
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from jigsaw.errors import JigsawError
-from jigsaw.files import digest, read_hdf5, write_hdf5
+from jigsaw.files import digest, read_hdf5, replacing, write_hdf5
 from jigsaw.geometry import turn_pixels
 from jigsaw.images import list_images, read_image
 from jigsaw.meter import Meter
@@ -121,6 +121,17 @@ def cut(
         bag, truth = _cut(images, piece_size, seed, keep_orientation)
     record = notes("cut", meter, {})
     return replace(bag, notes=record), replace(truth, notes=record)
+
+
+def save_cut(
+    bag: Bag, truth: Truth, pieces_path: str | os.PathLike[str], truth_path: str | os.PathLike[str]
+) -> None:
+    """Write pieces.h5 and truth.h5, both or neither."""
+    if Path(pieces_path).resolve() == Path(truth_path).resolve():
+        raise JigsawError(f"{pieces_path}: pieces and truth need files of their own")
+    with replacing(truth_path) as new_truth, replacing(pieces_path) as new_pieces:
+        truth.save(new_truth)
+        bag.save(new_pieces)
 
 
 def _cut(

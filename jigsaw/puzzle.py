@@ -13,9 +13,9 @@ from jigsaw.evaluation import evaluate
 from jigsaw.files import write_json
 from jigsaw.genetic import OnGeneration
 from jigsaw.images import write_image
-from jigsaw.pieces import PIECE_SIZE, cut
+from jigsaw.pieces import PIECE_SIZE, cut, save_cut
 from jigsaw.presets import Settings, settings_of
-from jigsaw.solver import solve
+from jigsaw.solver import check_run, solve
 
 
 def run(
@@ -32,9 +32,9 @@ def run(
     """Cut images, compare, solve, evaluate and draw; return the scores."""
     folder = Path(out)
     settings = settings or settings_of(preset)
+    check_run(seed, workers)
     bag, truth = cut(images, piece_size, seed, keep_orientation)
-    bag.save(folder / "pieces.h5")
-    truth.save(folder / "truth.h5")
+    save_cut(bag, truth, folder / "pieces.h5", folder / "truth.h5")
     edges = compare(bag, settings.measure, workers=workers)
     edges.save(folder / "edges.h5")
     solution = solve(edges, preset, settings, seed, workers, on_generation)

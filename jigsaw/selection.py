@@ -21,16 +21,25 @@ def wheel_of(fitness: np.ndarray) -> np.ndarray:
 
 
 @kernel
+def _at(wheel, angle):
+    """Return the individual in whose share of the wheel an angle in [0, 1) is."""
+    return min(np.searchsorted(wheel, angle, side="right"), len(wheel) - 1)
+
+
+@kernel
 def spin(random, wheel):
     """Return the individual at which the wheel stops."""
-    return min(np.searchsorted(wheel, uniform(random), side="right"), len(wheel) - 1)
+    return _at(wheel, uniform(random))
 
 
 @kernel
 def two_parents(random, wheel):
-    """Return two different individuals."""
+    """Return two different individuals: one from the wheel, one from what it leaves of the wheel."""
     first = spin(random, wheel)
-    second = spin(random, wheel)
-    while second == first:
-        second = spin(random, wheel)
+    begin = wheel[first - 1] if first > 0 else 0.0
+    share = wheel[first] - begin
+    angle = uniform(random) * (1.0 - share)
+    second = _at(wheel, angle if angle < begin else angle + share)
+    if second == first:  # its share is all but nothing or all but everything: rounding
+        second = first + 1 if first + 1 < len(wheel) else 0
     return first, second

@@ -45,15 +45,12 @@ def solve(
         Called after each generation with its number and its best, mean and worst fitness.
     """
     settings = settings or settings_of(preset)
+    check_run(seed, workers)
     if settings.measure != edges.measure:
         raise JigsawError(
             f"the edges were compared by {edges.measure!r}, but preset {preset!r} wants "
             f"{settings.measure!r}: compare again with --measure {settings.measure}"
         )
-    if workers < 1:
-        raise JigsawError(f"workers is {workers}, but at least 1 is needed")
-    if not 0 <= seed < 2**63:
-        raise JigsawError(f"seed is {seed}, but must be from 0 to 2**63 - 1")
     log.info(
         "solving %d pieces: preset %s, seed %d, %d worker%s",
         edges.pieces, preset, seed, workers, "s" * (workers > 1),
@@ -76,3 +73,11 @@ def solve(
         edges_digest=edges.digest,
         notes=notes("solve", meter, edges.notes),
     )
+
+
+def check_run(seed: int, workers: int) -> None:
+    """Refuse a seed or a number of workers that cannot be."""
+    if workers < 1:
+        raise JigsawError(f"workers is {workers}, but at least 1 is needed")
+    if not 0 <= seed < 2**63:
+        raise JigsawError(f"seed is {seed}, but must be from 0 to 2**63 - 1")

@@ -21,12 +21,14 @@ def code_of(*modules: str) -> str:
 
 def _closure(modules: tuple[str, ...]) -> set[Path]:
     found: set[Path] = set()
-    waiting = [_path(f"jigsaw.{module}") for module in modules]
+    waiting: list[Path | None] = [_path(f"jigsaw.{module}") for module in modules]
     while waiting:
         path = waiting.pop()
         if path is not None and path not in found:
             found.add(path)
             waiting += [_path(name) for name in _imports(path)]
+            if path.name == "__init__.py":  # may choose among its modules by name
+                waiting += path.parent.glob("*.py")
     return found
 
 

@@ -20,7 +20,12 @@ from jigsaw.files import read_json, write_json, write_text
 Record = dict[str, Any]
 STAGES = ("cut", "compare", "solve", "evaluate")
 _SHARES = ("neighbor", "neighbor_identical", "ceiling", "direct")
-_NEEDED = (*_SHARES, "perfect", "pixel_perfect", "pieces", "seconds", "seed", "preset", "version")
+_NEEDED: dict[str, Any] = {
+    **dict.fromkeys((*_SHARES, "seconds"), (int, float)),
+    **dict.fromkeys(("perfect", "pixel_perfect"), bool),
+    **dict.fromkeys(("pieces", "seed"), int),
+    **dict.fromkeys(("preset", "version"), str),
+}
 
 
 @dataclass(frozen=True)
@@ -116,11 +121,12 @@ def read_records(paths: Iterable[str | os.PathLike[str]]) -> list[Record]:
     for path in paths:
         data = read_json(path)
         for record in data if isinstance(data, list) else [data]:
-            missing = [key for key in _NEEDED if not isinstance(record, dict) or key not in record]
-            if missing:
-                raise JigsawError(
-                    f"{path}: holds no scores ({missing[0]!r} is missing); use `jigsaw evaluate`"
-                )
+            for key, kind in _NEEDED.items():
+                if not isinstance(record, dict) or not isinstance(record.get(key), kind):
+                    raise JigsawError(
+                        f"{path}: holds no scores ({key!r} is missing or not as it should be); "
+                        "make it again with `jigsaw evaluate`"
+                    )
             records.append({"set": "", "puzzle": "", "run": 0, **record})
     return records
 
@@ -133,6 +139,8 @@ def read_published(path: str | os.PathLike[str] | None, beside: Sequence[str] | 
         data = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError) as error:
         raise JigsawError(f"{path}: cannot be read as published results ({error})") from error
+    if not isinstance(data, dict):
+        raise JigsawError(f"{path}: holds no published results by solver")
     chosen = list(data) if beside is None else beside
     for key in chosen:
         if key not in data:
@@ -304,10 +312,7 @@ def _made_by(records: Sequence[Record]) -> str:
 
 
 def _percent(share: float) -> str:
-    # Never round up to what it is not: 100.00 means all of them.
-    return (
-        f"{int(share * 10_000 + 1e-6) / 100:.2f}" if share > 0.99995 and share < 1 else f"{100 * share:.2f}"
-    )
+    return f"{100.0 if share >= 1 else min(100 * share, 99.99):.2f}"  # 100.00 means all of them
 
 
 def _fraction(percent: float | None) -> float | None:

@@ -8,8 +8,8 @@ def kernels(stage):
 
 def jobs(name):
     """Return the jobs of a set, once its images are there."""
-    if experiment.downloads(name):
-        checkpoints.fetch.get(set=name)
+    for needed in experiment.downloads(name):
+        checkpoints.fetch.get(set=needed)
     try:
         return experiment.jobs(name)
     except JigsawError as error:

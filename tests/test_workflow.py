@@ -1,0 +1,537 @@
+"""The workflow in a folder of its own: what it makes, and what it makes anew after which change.
+
+A copy of the project with a small experiment is run once; every test begins with that folder as it
+was then, in the same place, as Snakemake knows files by their paths.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+from PIL import Image
+from puzzles import noise, photograph
+
+from jigsaw.solution import Solution
+
+ROOT = Path(__file__).parents[1]
+STEPS = ("cut", "compare", "solve", "evaluate", "draw")
+SUMMARIES = ("accuracy", "comparison", "performance")
+VERSION = "0.0.0.copy"
+OTHER = "results/tables/other.md"
+SOLUTION = "results/puzzles/other/c/quick/0/solution.h5"
+CONFIG = {
+    "seed": 0,
+    "piece_size": 28,
+    "data_dir": "data",
+    "sets": {"tiny": {"title": "Tiny", "folder": "tiny"}, "other": {"title": "Other", "folder": "other"}},
+    "mixed_bags": {"both": {"images": ["tiny/a", "other/c"]}},
+    "presets": {"quick": {"base": "paper", "population": 20, "generations": 5}},
+    "experiments": [{"sets": "all", "presets": ["quick"]}],
+    "tables": {"accuracy": {"beside": ["yu2015"]}, "comparison": {"beside": []}, "performance": {}},
+}
+
+
+class Project:
+    """A copy of the project, and what Snakemake says there."""
+
+    def __init__(self, root):
+        self.root = root
+
+    def __truediv__(self, path):
+        return self.root / path
+
+    def configure(self, **changes):
+        config = yaml.safe_load((self / "config.yaml").read_text())
+        (self / "config.yaml").write_text(yaml.safe_dump({**config, **changes}, sort_keys=False))
+
+    def snakemake(self, *words, **variables):
+        """Run Snakemake with the package of the copy; return the finished process."""
+        ours = {"PYTHONPATH": str(self.root), "XDG_CACHE_HOME": str(self.root.parent / "cache")}
+        inherited = {k: v for k, v in os.environ.items() if k not in ("JIGSAW_DATA", "SNAKEMAKE_PROFILE")}
+        return subprocess.run(
+            [sys.executable, "-m", "snakemake", "--cores", "2", *words],
+            cwd=self.root,
+            env={**inherited, **ours, **variables},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+
+    def makes(self, *words):
+        """Run Snakemake, which must succeed; return the jobs it ran."""
+        done = self.snakemake(*words)
+        assert done.returncode == 0, done.stdout
+        return jobs_of(done.stdout)
+
+    def would_make(self, *words):
+        """Return the jobs that Snakemake would run."""
+        return self.makes("--dry-run", *words)
+
+    def refuses(self, *words):
+        """Run Snakemake, which must fail; return what it says."""
+        done = self.snakemake(*words)
+        assert done.returncode != 0, done.stdout
+        assert "Traceback" not in done.stdout
+        return done.stdout
+
+    def made(self):
+        """Return the files under results, with the time they were written."""
+        return {
+            path.relative_to(self.root).as_posix(): path.stat().st_mtime_ns
+            for path in (self / "results").rglob("*")
+            if path.is_file() and "logs" not in path.parts
+        }
+
+
+def jobs_of(output):
+    """Return the jobs that Snakemake announces, as {rule: [puzzle or table, ...]}, but for compiling."""
+    jobs = {}
+    for block in re.split(r"\n(?=(?:local)?(?:rule|checkpoint) \w+:\n)", output)[1:]:
+        rule = re.match(r"(?:local)?(?:rule|checkpoint) (\w+):", block)[1]
+        wildcards = re.search(r"^    wildcards: (.*)$", block, re.MULTILINE)
+        values = dict(part.split("=", 1) for part in wildcards[1].split(", ")) if wildcards else {}
+        jobs.setdefault(rule, []).append(
+            "/".join(v for k, v in values.items() if k not in ("measure", "preset"))
+        )
+    return {rule: sorted(found) for rule, found in jobs.items() if rule not in ("all", "kernels")}
+
+
+def tables_of(*sets):
+    """Return the jobs that make the tables anew after a change in the given sets."""
+    return {
+        "records": sorted(sets),
+        "set_table": sorted(f"{name}/{ending}" for name in sets for ending in ("csv", "md", "tex")),
+        "summary_table": sorted(
+            f"{table}/{ending}" for table in SUMMARIES for ending in ("csv", "md", "tex")
+        ),
+    }
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A copy of the project in which the experiment has been run, and what Snakemake said."""
+    place = tmp_path_factory.mktemp("workflow")
+    project = Project(place / "project")
+    project.root.mkdir()
+    for name in ("workflow", "profiles", "jigsaw"):  # with times and compiled kernels
+        shutil.copytree(ROOT / name, project / name)
+    shutil.copy2(ROOT / "Snakefile", project / "Snakefile")
+    provenance = project / "jigsaw/provenance.py"
+    text = provenance.read_text()
+    provenance.write_text(re.sub(r'^VERSION = ".*"$', f'VERSION = "{VERSION}"', text, flags=re.MULTILINE))
+    (project / "config.yaml").write_text(yaml.safe_dump(CONFIG, sort_keys=False))
+    for folder, names in (("tiny", {"a": "astronaut", "b": "coffee"}), ("other", {"c": "chelsea"})):
+        (project / "data" / folder).mkdir(parents=True)
+        for name, picture in names.items():
+            Image.fromarray(photograph(2, 3, name=picture)).save(project / "data" / folder / f"{name}.png")
+    planned = project.snakemake("--dry-run")
+    untouched = not (project / "results").exists()
+    done = project.snakemake()
+    assert done.returncode == 0, done.stdout
+    shutil.copytree(project.root, place / "saved", symlinks=True)
+    return place, planned, untouched, done
+
+
+@pytest.fixture
+def project(finished):
+    """The copy of the project, as it was when its experiment had been run."""
+    place = finished[0]
+    shutil.rmtree(place / "project")
+    shutil.copytree(place / "saved", place / "project", symlinks=True)
+    return Project(place / "project")
+
+
+EVERYTHING = {
+    **{step: ["mixed_bags/both", "other/c", "tiny/a", "tiny/b"] for step in ("cut", "compare")},
+    **{
+        step: ["mixed_bags/both/0", "other/c/0", "tiny/a/0", "tiny/b/0"]
+        for step in ("solve", "evaluate", "draw")
+    },
+    **tables_of("mixed_bags", "other", "tiny"),
+}
+
+
+def solving(runs, *sets):
+    """Return the jobs of solving certain runs and of what follows from it."""
+    return {"solve": runs, "evaluate": runs, "draw": runs, **tables_of(*sets)}
+
+
+ALL_SOLVING = solving(EVERYTHING["solve"], "mixed_bags", "other", "tiny")
+
+
+# -- the experiment --------------------------------------------------------------------------------------
+
+
+def test_a_dry_run_tells_all_jobs_and_makes_nothing(finished):
+    _, planned, untouched, _ = finished
+    assert planned.returncode == 0, planned.stdout
+    assert jobs_of(planned.stdout) == EVERYTHING
+    assert untouched
+
+
+def test_a_run_makes_every_table_and_picture(finished, project):
+    assert jobs_of(finished[3].stdout) == EVERYTHING
+    made = set(project.made())
+    for name in ("tiny", "other", "mixed_bags", *SUMMARIES):
+        assert {f"results/tables/{name}.{ending}" for ending in ("csv", "md", "tex")} <= made
+    for puzzle in ("tiny/a", "tiny/b", "other/c", "mixed_bags/both"):
+        for file in ("pieces.h5", "truth.h5", "edges-ssd.h5"):
+            assert f"results/puzzles/{puzzle}/{file}" in made
+        for file in ("solution.h5", "scores.json", "assembled.png"):
+            assert f"results/puzzles/{puzzle}/quick/0/{file}" in made
+    assert (project / "results/logs/solve/tiny/a-quick-0.log").read_text().count("generation 5 of 5") == 1
+
+
+def test_the_package_of_the_copy_is_the_one_that_ran(project):
+    scores = json.loads((project / "results/puzzles/tiny/a/quick/0/scores.json").read_text())
+    assert scores["version"] == VERSION
+
+
+def test_scores_know_their_set_puzzle_preset_and_run(project):
+    scores = json.loads((project / "results/puzzles/mixed_bags/both/quick/0/scores.json").read_text())
+    assert [scores[key] for key in ("set", "puzzle", "preset", "run")] == ["mixed_bags", "both", "quick", 0]
+    assert (scores["images"], scores["pieces"]) == (2, 12)
+    assert (scores["settings"]["population"], scores["settings"]["generations"]) == (20, 5)
+    table = (project / "results/tables/accuracy.csv").read_text()
+    assert all(name in table for name in ("tiny", "other", "mixed_bags", "Yu et al."))
+
+
+def test_a_second_run_has_nothing_to_do(project):
+    before = project.made()
+    done = project.snakemake()
+    assert done.returncode == 0
+    assert "Nothing to be done" in done.stdout
+    assert jobs_of(done.stdout) == {}
+    assert project.made() == before
+
+
+# -- changes of the configuration ------------------------------------------------------------------------
+
+
+def test_a_change_of_generations_reruns_solving_and_what_follows(project):
+    before = project.made()
+    project.configure(presets={"quick": {"base": "paper", "population": 20, "generations": 6}})
+    assert project.would_make() == ALL_SOLVING
+    assert set(project.makes(OTHER)) == {"solve", "evaluate", "records", "set_table"}
+    after = project.made()
+    kept = [path for path in before if path.endswith(("pieces.h5", "truth.h5", "edges-ssd.h5"))]
+    assert len(kept) == 12
+    assert all(after[path] == before[path] for path in kept)
+    assert len(Solution.load(project / SOLUTION).history) == 7
+    assert project.would_make(OTHER) == {}
+
+
+def test_a_change_of_the_seed_cuts_anew(project):
+    project.configure(seed=1)
+    assert project.would_make() == EVERYTHING
+
+
+def test_a_change_of_the_piece_size_cuts_anew(project):
+    project.configure(piece_size=14)
+    assert project.would_make()["cut"] == EVERYTHING["cut"]
+
+
+def test_another_solver_beside_ours_makes_that_table_anew(project):
+    project.configure(tables={**CONFIG["tables"], "accuracy": {"beside": ["yu2015", "gallagher2012"]}})
+    assert project.makes() == {"summary_table": ["accuracy/csv", "accuracy/md", "accuracy/tex"]}
+    assert "Gallagher" in (project / "results/tables/accuracy.md").read_text()
+
+
+def test_a_title_changes_nothing(project):
+    project.configure(sets={**CONFIG["sets"], "tiny": {"title": "Very tiny", "folder": "tiny"}})
+    assert project.would_make() == {}
+
+
+def test_a_second_run_of_each_puzzle_adds_solving_with_another_seed(project):
+    project.configure(experiments=[{"sets": ["tiny"], "presets": ["quick"], "runs": 2}])
+    jobs = project.makes()
+    assert jobs == solving(["tiny/a/1", "tiny/b/1"], "tiny")
+    seeds = [
+        json.loads((project / f"results/puzzles/tiny/a/quick/{run}/scores.json").read_text())["seed"]
+        for run in (0, 1)
+    ]
+    assert seeds == [0, 1]
+    assert len((project / "results/tables/tiny.csv").read_text().splitlines()) == 6
+
+
+def test_another_preset_adds_its_own_jobs(project):
+    presets = {**CONFIG["presets"], "longer": {"population": 20, "generations": 7}}
+    project.configure(presets=presets, experiments=[{"sets": ["other"], "presets": ["quick", "longer"]}])
+    jobs = project.would_make()
+    assert jobs == solving(["other/c/0"], "other")
+
+
+# -- changes of the code ---------------------------------------------------------------------------------
+
+
+def test_an_edit_of_the_crossover_reruns_solving_and_what_follows(project):
+    before = Solution.load(project / SOLUTION)
+    with open(project / "jigsaw/crossover.py", "a") as module:
+        module.write(
+            "\n\nfaithful = cross\n\n\n@kernel\ndef cross(*arguments):\n"
+            "    return faithful(*arguments) + 1e6\n"
+        )
+    assert project.would_make() == ALL_SOLVING
+    assert set(project.makes(OTHER)) == {"solve", "evaluate", "records", "set_table"}
+    after = Solution.load(project / SOLUTION)
+    # The edit shows: compiled kernels of modules that call the edited one must not come from their cache.
+    assert before.history[-1, 2] < 1e6 < after.history[-1, 2]
+    assert project.would_make(OTHER) == {}
+
+
+@pytest.mark.parametrize(
+    ("module", "first"), [("pieces.py", "cut"), ("allpairs.py", "compare"), ("evaluation.py", "evaluate")]
+)
+def test_an_edit_of_a_stage_reruns_it(project, module, first):
+    with open(project / "jigsaw" / module, "a") as file:
+        file.write("\n# edited\n")
+    jobs = project.would_make()
+    assert jobs[first] == EVERYTHING[first]
+    assert not set(STEPS[: STEPS.index(first)]) & set(jobs)
+
+
+def test_an_edit_of_the_tables_makes_only_the_tables_anew(project):
+    with open(project / "jigsaw/tables.py", "a") as file:
+        file.write("\n# edited\n")
+    assert project.would_make() == tables_of("mixed_bags", "other", "tiny")
+
+
+def test_an_edit_of_no_stage_changes_nothing(project):
+    for name in ("jigsaw/puzzle.py", "jigsaw/cli.py"):
+        with open(project / name, "a") as file:
+            file.write("\n# edited\n")
+    assert project.would_make() == {}
+
+
+# -- changes of the images -------------------------------------------------------------------------------
+
+
+def test_another_image_in_place_of_one_reruns_only_its_jobs_and_the_tables(project):
+    before = project.made()
+    Image.fromarray(noise(56, 84)).save(project / "data/tiny/b.png")
+    jobs = project.makes()
+    for step in ("cut", "compare"):
+        assert jobs.pop(step) == ["tiny/b"]
+    assert jobs == solving(["tiny/b/0"], "tiny")
+    after = project.made()
+    assert all(after[path] == before[path] for path in before if "/tiny/a/" in path or "/other/" in path)
+    assert project.would_make() == {}
+
+
+def test_an_image_of_a_mixed_bag_reruns_the_bag_too(project):
+    Image.fromarray(noise(56, 84)).save(project / "data/tiny/a.png")
+    jobs = project.would_make()
+    assert jobs["cut"] == ["mixed_bags/both", "tiny/a"]
+    assert jobs["records"] == ["mixed_bags", "tiny"]
+
+
+def test_a_new_image_adds_only_its_own_jobs_and_the_tables(project):
+    before = project.made()
+    Image.fromarray(photograph(2, 3, name="rocket")).save(project / "data/tiny/d.jpg")
+    jobs = project.makes()
+    for step in ("cut", "compare"):
+        assert jobs.pop(step) == ["tiny/d"]
+    assert jobs == solving(["tiny/d/0"], "tiny")
+    after = project.made()
+    assert all(after[path] == before[path] for path in before if "/puzzles/" in path)
+    assert (project / "results/tables/tiny.csv").read_text().count("tiny,") == 4
+
+
+def test_an_image_taken_away_makes_only_the_tables_anew(project):
+    (project / "data/tiny/b.png").unlink()
+    assert project.makes() == tables_of("tiny")
+    assert ",b," not in (project / "results/tables/tiny.csv").read_text()
+
+
+# -- which sets ------------------------------------------------------------------------------------------
+
+
+def test_the_table_of_one_set_can_be_asked_for_alone(project):
+    shutil.rmtree(project / "results")
+    jobs = project.would_make("results/tables/tiny.md")
+    assert jobs["solve"] == ["tiny/a/0", "tiny/b/0"]
+    assert jobs["set_table"] == ["tiny/md"]
+    assert "summary_table" not in jobs
+
+
+def test_a_call_can_be_restricted_to_some_sets(project):
+    shutil.rmtree(project / "results")
+    jobs = project.would_make("--config", "only=other,mixed_bags")
+    assert jobs["cut"] == ["mixed_bags/both", "other/c"]
+    assert jobs["records"] == ["mixed_bags", "other"]
+
+
+def test_a_missing_set_is_said_and_the_others_are_made(project):
+    project.configure(
+        sets={**CONFIG["sets"], "gone": {"title": "G", "folder": "gone", "page": "http://g.org/"}}
+    )
+    done = project.snakemake()
+    assert done.returncode == 0
+    assert "image set gone is not there" in done.stdout
+    assert str(project / "data/gone") in done.stdout
+    assert "http://g.org/" in done.stdout
+
+
+@pytest.mark.parametrize("value", ["true", "True"])
+def test_a_missing_set_is_an_error_if_all_are_required(project, value):
+    project.configure(
+        sets={**CONFIG["sets"], "gone": {"title": "G", "folder": "gone", "page": "http://g.org/"}}
+    )
+    said = project.refuses("--config", f"require_all={value}")
+    assert "image set gone is not there" in said
+    assert "http://g.org/" in said
+
+
+@pytest.mark.parametrize("value", ["false", "False"])
+def test_a_missing_set_is_no_error_if_not_all_are_required(project, value):
+    project.configure(sets={**CONFIG["sets"], "gone": {"title": "G", "folder": "gone"}}, require_all=True)
+    assert project.would_make("--config", f"require_all={value}") == {}
+
+
+def test_nothing_is_missing_if_all_are_required_and_there(project):
+    assert project.would_make("--config", "require_all=True") == {}
+
+
+def test_a_missing_set_asked_for_by_its_table_says_how_to_get_it(project):
+    project.configure(sets={**CONFIG["sets"], "gone": {"title": "G", "folder": "gone"}})
+    done = project.snakemake("results/tables/gone.md")
+    assert done.returncode != 0
+    assert "image set gone is not there" in done.stdout
+
+
+def test_nothing_there_at_all_is_an_error(project):
+    shutil.rmtree(project / "data")
+    said = project.refuses()
+    assert "image set tiny is not there" in said
+    assert "nothing to do" in said
+
+
+def test_the_environment_says_where_images_are(project):
+    (project / "data").rename(project / "elsewhere")
+    done = project.snakemake("--dry-run", JIGSAW_DATA=str(project / "elsewhere"))
+    assert done.returncode == 0, done.stdout
+    assert "is not there" not in done.stdout
+    assert jobs_of(done.stdout)["cut"] == EVERYTHING["cut"]
+
+
+# -- mistakes --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"experiments": [{"sets": "all", "presets": ["slow"]}]}, "slow"),
+        ({"speed": 3}, "speed"),
+        (
+            {"sets": {"tiny": {"title": "T", "folder": "tiny", "images": 3}}, "mixed_bags": {}},
+            "holds 2 images",
+        ),
+        (
+            {"sets": {"tiny": {"title": "T", "folder": "tiny", "pieces": 7}}, "mixed_bags": {}},
+            "gives 6 pieces",
+        ),
+        ({"mixed_bags": {"both": {"images": ["tiny/a", "tiny/z"]}}}, "no image 'z'"),
+    ],
+)
+def test_a_mistake_in_the_configuration_is_named_before_anything_runs(project, changes, named):
+    before = project.made()
+    project.configure(**changes)
+    assert named in project.refuses()
+    assert project.made() == before
+
+
+def test_an_unknown_solver_beside_ours_is_named(project):
+    project.configure(tables={**CONFIG["tables"], "accuracy": {"beside": ["nobody"]}})
+    assert "nobody" in project.refuses()
+
+
+def test_a_damaged_image_stops_its_own_jobs_and_leaves_no_half_written_file(project):
+    path = project / "data/tiny/d.png"
+    Image.fromarray(noise(56, 84)).save(path)
+    path.write_bytes(path.read_bytes()[:5000])
+    Image.fromarray(noise(56, 84, seed=1)).save(project / "data/other/e.png")
+    said = project.refuses()
+    assert "d.png: is truncated or damaged" in said
+    left = list((project / "results/puzzles/tiny").glob("d/**/*"))
+    assert [path for path in left if path.is_file()] == []
+    assert (project / "results/puzzles/other/e/quick/0/scores.json").is_file()
+    assert not list((project / "results").rglob(".*.h5"))
+
+
+# -- downloading -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def offered(project, tmp_path):
+    """The project with a further set, offered as an archive."""
+    lines = []
+    with zipfile.ZipFile(tmp_path / "offered.zip", "w") as packed:
+        for name in ("1.png", "2.png"):
+            Image.fromarray(photograph(2, 2, name="chelsea")).save(tmp_path / name)
+            packed.write(tmp_path / name, f"images/{name}")
+            lines.append(f"{hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()}  offered/{name}\n")
+    (project / "sums").write_text("".join(lines))
+    declared = {"title": "Offered", "folder": "offered", "url": (tmp_path / "offered.zip").as_uri()}
+    declared |= {"pattern": "images/*", "checksums": "sums", "images": 2, "pieces": 4}
+    project.configure(sets={**CONFIG["sets"], "offered": declared}, download=True)
+    return project
+
+
+def test_a_set_is_downloaded_and_run(offered):
+    jobs = offered.makes()
+    assert jobs["fetch"] == ["offered"]
+    assert set(jobs["solve"]) == {"offered/1/0", "offered/2/0"}
+    assert (offered / "results/tables/offered.md").is_file()
+    assert "offered" in (offered / "results/tables/accuracy.csv").read_text()
+    assert offered.would_make() == {}
+
+
+@pytest.mark.parametrize("value", ["true", "True"])
+def test_a_download_can_be_allowed_for_one_call(offered, value):
+    offered.configure(download=False)
+    assert "fetch" not in offered.would_make()
+    assert offered.would_make("--config", f"download={value}")["fetch"] == ["offered"]
+
+
+def test_a_download_with_wrong_checksums_is_refused(offered):
+    (offered / "sums").write_text("0" * 64 + "  offered/1.png\n")
+    said = offered.refuses()
+    assert "1.png (changed)" in said
+    assert not (offered / "data/offered").exists()
+    assert not (offered / "results/images/offered.fetched").exists()
+
+
+# -- habits ----------------------------------------------------------------------------------------------
+
+
+def test_the_workflow_passes_the_lint(project):
+    done = project.snakemake("--lint")
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_report_shows_tables_and_pictures(project):
+    done = project.snakemake("--report", "report.html")
+    assert done.returncode == 0, done.stdout
+    text = (project / "report.html").read_text(encoding="utf-8")
+    assert "Assembled puzzles" in text
+    assert "results/tables/accuracy.md" in text
+
+
+def test_every_job_has_a_log(project):
+    logs = {
+        path.relative_to(project / "results/logs").as_posix()
+        for path in (project / "results/logs").rglob("*.log")
+    }
+    for step in ("solve", "evaluate", "draw"):
+        assert f"{step}/tiny/a-quick-0.log" in logs
+    assert {"cut/tiny/a.log", "compare/tiny/a-ssd.log", "records/tiny.log"} <= logs
