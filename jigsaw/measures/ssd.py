@@ -16,7 +16,6 @@ from jigsaw.measures import outer_pixels
 
 ROOT = True
 SCALE = 16
-_CHUNK = 96  # so many squares of differences fit an int32 sum
 
 
 class Ssd(NamedTuple):
@@ -54,13 +53,9 @@ def operands(features: Ssd) -> tuple[np.ndarray, np.ndarray]:
 def score(features, e, f):
     """Return the squared dissimilarity of edges e and f, in squares of 1/SCALE."""
     total = np.int64(0)
-    width = features.strips.shape[1]
-    for first in range(0, width, _CHUNK):
-        part = np.int32(0)
-        for k in range(first, min(first + _CHUNK, width)):
-            difference = np.int32(features.strips[e, k]) - np.int32(features.facing[f, k])
-            part += difference * difference
-        total += part
+    for k in range(features.strips.shape[1]):
+        difference = np.int64(features.strips[e, k]) - features.facing[f, k]
+        total += difference * difference
     return np.float64(total)
 
 
