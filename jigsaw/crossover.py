@@ -230,13 +230,16 @@ def join_at_random(work, opened, groups):
         return
     records, table, random = work.records, work.table, work.random
     anywhere, loose = work.pairs, work.loose
-    count = opened  # edges that are no longer open are dropped when they are drawn
+    count = 0
     reference = records[work.open[0] >> 2].group
     for i in range(opened):
-        anywhere[i] = work.open[i]
-        group = records[work.open[i] >> 2].group
-        if records[group].size > records[reference].size:
-            reference = group
+        e = work.open[i]
+        if neighbour(records, table, e) < 0:
+            anywhere[count] = e
+            count += 1
+            group = records[e >> 2].group
+            if records[group].size > records[reference].size:
+                reference = group
     outside = _outside(records, anywhere, count, reference, loose)
     while groups > 1:
         i = below(random, outside)

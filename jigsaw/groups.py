@@ -27,6 +27,9 @@ RECORD = np.dtype(
 )
 
 
+_NEAR_FIRST = 25  # pieces; for smaller groups the whole test costs no more
+
+
 def workspace(pieces: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the records and the hash table for a number of pieces."""
     slots = 1 << int(np.ceil(np.log2(2 * pieces + 2)))
@@ -98,6 +101,20 @@ def neighbour(records, table, e):
 
 
 @kernel
+def _collides_near(records, table, q, moved, kept, turns, shift_x, shift_y):
+    """Return whether a piece close to q collides: where two large groups meet, one mostly does."""
+    for y in range(records[q].y - 2, records[q].y + 3):
+        for x in range(records[q].x - 2, records[q].x + 3):
+            new_x, new_y = rotate(x, y, turns)
+            if (
+                piece_at(records, table, kept, new_x + shift_x, new_y + shift_y) >= 0
+                and piece_at(records, table, moved, x, y) >= 0
+            ):
+                return True
+    return False
+
+
+@kernel
 def join(records, table, e, f):
     """Make edges e and f touch by turning and shifting the smaller of their groups.
 
@@ -115,6 +132,10 @@ def join(records, table, e, f):
     shift_x = records[p].x + DX[d] - x
     shift_y = records[p].y + DY[d] - y
 
+    if records[moved].size > _NEAR_FIRST and _collides_near(
+        records, table, q, moved, kept, turns, shift_x, shift_y
+    ):
+        return False
     r = q
     while True:
         x, y = rotate(records[r].x, records[r].y, turns)

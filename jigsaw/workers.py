@@ -6,14 +6,13 @@ Memory is anonymous and inherited by forking, so nothing of it outlives the proc
 from __future__ import annotations
 
 import ctypes
-import itertools
 import logging
 import mmap
 import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from types import TracebackType
 from typing import Any
@@ -65,15 +64,17 @@ class Workers:
         if self._pool is None:
             self._task(*arguments, items.start, items.stop)
             return
-        # Several ranges a worker, as some items cost more than others.
-        bounds = np.linspace(items.start, items.stop, 4 * self.count + 1).astype(int).tolist()
-        waiting = [
-            self._pool.submit(_call, arguments, first, last)
-            for first, last in itertools.pairwise(bounds)
-            if first < last
-        ]
+        waiting = [self._pool.submit(_call, arguments, first, last) for first, last in self._ranges(items)]
         for future in waiting:
             future.result()
+
+    def _ranges(self, items: range) -> Iterator[tuple[int, int]]:
+        """Split items into ranges, large ones first, so that all workers end at about the same time."""
+        first = items.start
+        while first < items.stop:
+            last = first + max((items.stop - first) // (2 * self.count), 1)
+            yield first, last
+            first = last
 
 
 def _log_from_all_processes() -> None:

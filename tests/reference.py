@@ -1,7 +1,7 @@
 """The paper, slowly: every kernel of the package once more in plain Python, to compare it with.
 
-Sholomon, David & Netanyahu, "A generalized genetic algorithm-based solver for very large jigsaw puzzles
-of complex types", GECCO 2014. Nothing here is quick and nothing is clever.
+Sholomon, David & Netanyahu, "Genetic algorithm-based solver for very large multiple jigsaw puzzles of
+unknown dimensions and piece orientation", GECCO 2014. Nothing here is quick and nothing is clever.
 
 An edge is 4 piece + side; sides and directions are 0 top, 1 right, 2 bottom, 3 left. A relation is a
 pair (e, f) of touching edges, e < f. A group is a dictionary {piece: (x, y, turn)}, turns clockwise.
@@ -45,6 +45,21 @@ def all_squared(strips):
     """The squared dissimilarities of all edges with all edges."""
     reversed_strips = strips[:, ::-1]
     return np.array([((strip - reversed_strips) ** 2).sum(axis=(1, 2)) for strip in strips])
+
+
+def gradient_compatibility(piece1, side1, piece2, side2):
+    """Gallagher's Mahalanobis gradient compatibility of two edges that face each other, both ways added."""
+    left = np.rot90(piece1, side1 - 1).astype(float)  # the edge now on the right
+    right = np.rot90(piece2, side2 - 3).astype(float)  # the edge now on the left
+    return _from_left_to_right(left, right) + _from_left_to_right(right[::-1, ::-1], left[::-1, ::-1])
+
+
+def _from_left_to_right(left, right):
+    gradients = left[:, -1] - left[:, -2]
+    unit = np.vstack([np.zeros(3), np.ones(3), -np.ones(3), np.eye(3), -np.eye(3)])
+    precision = np.linalg.inv(np.cov(np.vstack([gradients, unit]), rowvar=False))
+    steps = right[:, 0] - left[:, -1] - gradients.mean(axis=0)
+    return sum(step @ precision @ step for step in steps)
 
 
 class Comparison(NamedTuple):

@@ -12,7 +12,9 @@ from jigsaw import allpairs
 from jigsaw.allpairs import nearest
 from jigsaw.dissimilarity import best_buddies, compare
 from jigsaw.errors import JigsawError
-from jigsaw.measures import ssd
+from jigsaw.evaluation import true_layout
+from jigsaw.geometry import relations_of
+from jigsaw.measures import mgc, ssd
 from jigsaw.pieces import Bag, cut
 
 PALETTES = (
@@ -241,3 +243,59 @@ def test_of_tied_edges_only_the_first_can_be_a_best_buddy():
 def test_a_wrong_request_is_named(wrong, named):
     with pytest.raises(JigsawError, match=named):
         compare(random_bag(2), **wrong)
+
+
+# --- Mahalanobis gradient compatibility -----------------------------------------------------------------
+
+
+@given(bags())
+@settings(max_examples=60)
+def test_gradient_compatibility_is_that_of_the_reference(bag):
+    features = mgc.features(bag.pixels)
+    for e in range(0, 4 * len(bag), 3):
+        for f in range(4 * len(bag)):
+            expected = reference.gradient_compatibility(bag.pixels[e // 4], e % 4, bag.pixels[f // 4], f % 4)
+            assert mgc.value(mgc.score(features, e, f)) == pytest.approx(expected, rel=1e-6, abs=1e-6)
+            assert mgc.score(features, e, f) == mgc.score(features, f, e)
+
+
+@pytest.mark.parametrize("measure", [ssd, mgc])
+def test_the_product_of_the_operands_is_close_to_the_scores(measure):
+    bag, _ = cut([coffee()[:112, :168]], piece_size=28)
+    features = measure.features(bag.pixels)
+    left, right = measure.operands(features)
+    product = left.astype(float) @ right.astype(float).T
+    for e in range(0, 4 * len(bag), 5):
+        scores = [measure.score(features, e, f) for f in range(4 * len(bag))]
+        np.testing.assert_allclose(product[e], scores, rtol=1e-3, atol=1e-4 * max(scores))
+
+
+@given(bags(), st.integers(1, 6), st.integers(1, 9))
+@settings(max_examples=60)
+def test_nearest_edges_by_gradient_compatibility_are_those_of_all_pairs(bag, k, block):
+    features = mgc.features(bag.pixels)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(allpairs, "_BLOCK", block)
+        patch.setattr(allpairs, "_SPARE", 4)
+        found = nearest(mgc, features, k, workers=2)
+    edges = range(4 * len(bag))
+    total = 0.0
+    for e in edges:
+        others = [(mgc.score(features, e, f), f) for f in edges if f // 4 != e // 4]
+        total += sum(score for score, _ in others)
+        best = sorted(others)[:k]
+        assert found.edges[e].tolist() == [f for _, f in best] + [-1] * (k - len(best))
+    pairs = 4 * len(bag) * (4 * len(bag) - 4)
+    assert found.mean == pytest.approx(total / pairs if pairs else 0, rel=1e-4)
+
+
+def test_gradient_compatibility_finds_more_true_neighbours_in_a_photograph():
+    bag, truth = cut([coffee()[:392, :588]], piece_size=28)
+    true = relations_of(true_layout(truth)).reshape(-1)
+    inside = true >= 0
+    right = {
+        measure: (compare(bag, measure).nearest[inside, 0] == true[inside]).mean()
+        for measure in ("ssd", "mgc")
+    }
+    assert right["ssd"] > 0.6
+    assert right["mgc"] > right["ssd"] + 0.02

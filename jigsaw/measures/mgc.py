@@ -28,8 +28,8 @@ class Mgc(NamedTuple):
     """Colours are RGB."""
 
     border: np.ndarray  # (4 n, 3 K) uint8: the outermost pixels, clockwise
-    expected: np.ndarray  # (4 n, 3 K) float32: what the pixels beyond should be
-    precision: np.ndarray  # (4 n, 6) float32: inverse covariance, upper triangle
+    mean: np.ndarray  # (4 n, 3) float64: of the gradients, outwards
+    precision: np.ndarray  # (4 n, 6) float64: their inverse covariance, upper triangle
 
 
 Features = Mgc
@@ -39,16 +39,14 @@ def features(pixels: np.ndarray) -> Mgc:
     """Return what the measure needs of all edges."""
     border = outer_pixels(pixels)
     gradients = border.astype(np.float64) - outer_pixels(pixels, 1)
-    mean = gradients.mean(axis=1, keepdims=True)
     samples = np.concatenate([gradients, np.broadcast_to(_DUMMIES, (len(gradients), 9, 3))], axis=1)
     samples -= samples.mean(axis=1, keepdims=True)
     covariance = np.einsum("eki,ekj->eij", samples, samples) / (samples.shape[1] - 1)
     precision = np.linalg.inv(covariance)[:, _UPPER[0], _UPPER[1]]
-    edges = len(border)
     return Mgc(
-        np.ascontiguousarray(border).reshape(edges, -1),
-        (border + mean).astype(np.float32).reshape(edges, -1),
-        precision.astype(np.float32),
+        np.ascontiguousarray(border).reshape(len(border), -1),
+        gradients.mean(axis=1),
+        np.ascontiguousarray(precision),
     )
 
 
@@ -57,7 +55,7 @@ def operands(features: Mgc) -> tuple[np.ndarray, np.ndarray]:
     edges = len(features.border)
     centre = features.border.reshape(-1, 3).mean(axis=0, dtype=np.float64)
     seen = (features.border.reshape(edges, -1, 3) - centre)[:, ::-1]  # as the edge opposite sees it
-    expected = features.expected.reshape(edges, -1, 3) - centre
+    expected = features.border.reshape(edges, -1, 3) - centre + features.mean[:, None]
     precision = np.empty((edges, 3, 3))
     precision[:, _UPPER[0], _UPPER[1]] = features.precision
     precision[:, _UPPER[1], _UPPER[0]] = features.precision
@@ -76,15 +74,14 @@ def operands(features: Mgc) -> tuple[np.ndarray, np.ndarray]:
 @kernel
 def _one_way(features, e, f):
     width = features.border.shape[1]
-    p = features.precision
-    xx, xy, xz = np.float64(p[e, 0]), np.float64(p[e, 1]), np.float64(p[e, 2])
-    yy, yz, zz = np.float64(p[e, 3]), np.float64(p[e, 4]), np.float64(p[e, 5])
+    border, mean, p = features.border, features.mean, features.precision
     total = 0.0
     for k in range(0, width, 3):
-        x = np.float64(features.border[f, width - 3 - k]) - features.expected[e, k]
-        y = np.float64(features.border[f, width - 2 - k]) - features.expected[e, k + 1]
-        z = np.float64(features.border[f, width - 1 - k]) - features.expected[e, k + 2]
-        total += x * (xx * x + 2 * (xy * y + xz * z)) + y * (yy * y + 2 * yz * z) + zz * z * z
+        x = np.float64(border[f, width - 3 - k]) - border[e, k] - mean[e, 0]
+        y = np.float64(border[f, width - 2 - k]) - border[e, k + 1] - mean[e, 1]
+        z = np.float64(border[f, width - 1 - k]) - border[e, k + 2] - mean[e, 2]
+        total += x * (p[e, 0] * x + 2 * (p[e, 1] * y + p[e, 2] * z))
+        total += y * (p[e, 3] * y + 2 * p[e, 4] * z) + p[e, 5] * z * z
     return total
 
 
