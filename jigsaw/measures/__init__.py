@@ -49,12 +49,12 @@ def outer_pixels(pixels: np.ndarray, depth: int = 0) -> np.ndarray:
 
 def score(features: Any, e: int, f: int) -> float:
     """Return the exact score of a pair of edges by the measure whose features these are; in kernels only."""
-    raise NotImplementedError
+    raise TypeError("only compiled kernels can call this")
 
 
 def value(features: Any, score: float) -> float:
     """Return the dissimilarity that a score stands for; in kernels only."""
-    raise NotImplementedError
+    raise TypeError("only compiled kernels can call this")
 
 
 def _home(features: Any) -> Any:
