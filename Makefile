@@ -5,7 +5,7 @@ CORES ?= all
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: all setup test bench lint format lock clean
+.PHONY: all setup test bench pictures lint format lock clean
 .DEFAULT_GOAL := all
 
 all: setup
@@ -29,6 +29,9 @@ test: setup
 
 bench: setup
 	@$(BIN)/python benchmarks/bench.py $(if $(QUICK),--quick)
+
+pictures: setup
+	@$(BIN)/python docs/make_pictures.py
 
 lint: setup
 	@$(BIN)/ruff check .

@@ -61,10 +61,8 @@ def nearest(measure: ModuleType, features: Any, k: int, workers: int = 1) -> Nea
     values = np.empty((edges, k), np.float32)
     _in_parts(workers, edges // 4, _within_pieces, features, same)
     _in_parts(workers, edges, _values, features, scores, values)
-    root = np.sqrt if measure.ROOT else np.positive
-    unit = float(measure.value(1.0)) / float(root(1.0))  # what a score's root, or a score of 1, stands for
     pairs = edges * (edges - 4)
-    mean = unit * (total + corrections.sum()) - same.sum()
+    mean = float(measure.value(1.0)) * (total + corrections.sum()) - same.sum()  # value is proportional
     return Nearest(found, values, float(np.float32(mean / pairs)) if pairs else 0.0)
 
 

@@ -173,7 +173,6 @@ def open_edges(work, relations1):
 @kernel
 def try_buddies(work, buddy, relations1, relations2, opened, groups):
     """Phase 2: join best buddies that touch in at least one parent; return the groups left."""
-    records = work.records
     count = 0
     for i in range(opened):
         e = work.open[i]
@@ -181,20 +180,12 @@ def try_buddies(work, buddy, relations1, relations2, opened, groups):
         if f > e and (relations1[e] == f or relations2[e] == f) and _joinable(work, e, f):
             work.pairs[count] = e
             count += 1
-    shuffle(work.random, work.pairs, count)
-    for i in range(count):
-        if groups == 1:
-            break
-        e = work.pairs[i]
-        if join(records, work.table, e, buddy[e]):
-            groups -= 1
-    return groups
+    return _join_in_random_order(work, count, buddy, groups)
 
 
 @kernel
 def try_nearest(work, nearest, opened, groups):
     """Phase 3: join each edge with its most compatible edge; return the groups left."""
-    records = work.records
     count = 0
     for i in range(opened):
         e = work.open[i]
@@ -202,12 +193,18 @@ def try_nearest(work, nearest, opened, groups):
         if f >= 0 and _joinable(work, e, f):
             work.pairs[count] = e
             count += 1
+    return _join_in_random_order(work, count, nearest, groups)
+
+
+@kernel
+def _join_in_random_order(work, count, partner, groups):
+    """Try to join each of the listed edges with its partner; return the groups left."""
     shuffle(work.random, work.pairs, count)
     for i in range(count):
         if groups == 1:
             break
         e = work.pairs[i]
-        if join(records, work.table, e, nearest[e]):
+        if join(work.records, work.table, e, partner[e]):
             groups -= 1
     return groups
 

@@ -9,7 +9,6 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -63,6 +62,7 @@ class Experiment:
 
     def __init__(self, config: Mapping[str, Any], root: str | os.PathLike[str]) -> None:
         self.root = Path(root)
+        self._images: dict[str, dict[str, Path]] = {}
         self.config = {
             key: _truth_value(value) if key in _SWITCHES else value for key, value in config.items()
         }
@@ -161,10 +161,6 @@ class Experiment:
         if name not in self._images:
             self._images[name] = self._find_images(name)
         return self._images[name]
-
-    @cached_property
-    def _images(self) -> dict[str, dict[str, Path]]:
-        return {}
 
     def _find_images(self, name: str) -> dict[str, Path]:
         declared = self.config["sets"][name]

@@ -1,6 +1,6 @@
 """The paper's dissimilarity (its Equation 1): root of the summed squared L*a*b* differences of two edges.
 
-Colours are kept in sixteenths of a L*a*b* unit, an eighth of what one step of an 8-bit image is. In
+Colours are kept in sixteenths of a L*a*b* unit, well below one step of an 8-bit image. In
 whole numbers every sum is exact: the same on any machine, in any order, whichever edge comes first.
 """
 
