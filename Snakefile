@@ -55,4 +55,5 @@ rule all:
     default_target: True
     input:
         expand("results/tables/{table}.{format}", table=[*SETS, *SUMMARIES], format=["csv", "md", "tex"]),
+        further_tables,
         pictures,

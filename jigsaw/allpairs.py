@@ -1,8 +1,9 @@
 """All pairs of edges in bounded memory: the nearest edges of each edge, and the mean over all pairs.
 
 Edges that look alike in every feature are compared once. Blocks of the matrix product U Vᵀ (float32)
-only screen; what they let through is rescored exactly, and a row whose screening left a doubt is
-compared in full.
+only screen; what they let through is rescored exactly. Where the product stands for the measure itself, a row
+whose screening left a doubt is compared in full, so that the lists are exact. Where it stands for a
+relative of the measure, the nearest of a number of candidates are taken.
 """
 
 from __future__ import annotations
@@ -18,9 +19,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from jigsaw.compiled import kernel
-from jigsaw.measures import rows, score, value
+from jigsaw.measures import distinct_rows, rows, score, value
+from jigsaw.randomness import below, start
 
 _BLOCK = 512
+_FAR = np.float32(1e30)  # screened score of a pair that cannot touch
+_SAMPLE = 1 << 18  # pairs whose mean stands for that of all
 _SPARE = 12  # candidates beyond the k wanted: own piece's four edges, and room for rounding
 
 
@@ -29,41 +33,68 @@ class Nearest(NamedTuple):
 
     edges: np.ndarray  # (4 n, k) int32, -1 where there are fewer than k
     values: np.ndarray  # (4 n, k) float32
-    mean: float
+    mean: float  # over all pairs, or a sample of them where a measure is screened by another
+    features: Any  # with what the measure has fitted to the bag
 
 
-def nearest(measure: ModuleType, features: Any, k: int, workers: int = 1) -> Nearest:
-    """Compare all edges with all edges of other pieces."""
-    owner, counts, distinct = _distinct(features)
+def nearest(measure: ModuleType, features: Any, k: int, workers: int = 1, upright: bool = False) -> Nearest:
+    """Compare all edges with all edges of other pieces; of upright pieces, only edges of opposite sides."""
+    owner, counts, first = _distinct(features, upright)
+    distinct = rows(features, first)
     edges, size = len(owner), len(counts)
-    kept = min(k + _SPARE, size)
+    screening = hasattr(measure, "CANDIDATES")
+    kept = min(max(k, getattr(measure, "CANDIDATES", k)) + _SPARE, size)
     screened = np.full((size, kept), np.inf, np.float32)
     candidates = np.full((size, kept), -1, np.int32)
     left, right = measure.operands(distinct)
+    if upright:
+        side = np.eye(4, dtype=np.float32)[first % 4]
+        left, right = np.hstack([left, side]), np.hstack([right, _FAR * (1 - np.roll(side, 2, axis=1))])
     total = _screen(left, right, counts, measure.ROOT, screened, candidates, workers)
+    del left, right
+    candidates[screened >= _FAR / 2] = -1
 
+    if hasattr(measure, "fitted"):
+        own = first[candidates] // 4 == first[:, None] // 4
+        distinct = measure.fitted(
+            distinct, np.where(candidates >= 0, counts[candidates] - own, 0), candidates
+        )
+        features = rows(distinct, owner)
     exact = np.empty((size, kept))
-    doubt = np.empty(size)
-    corrections = np.empty(size)
-    _in_parts(
-        workers, size, _exact, distinct, counts, measure.ROOT, screened, candidates, exact, doubt, corrections
-    )
+    if screening:
+        _in_parts(workers, size, _score, distinct, candidates, exact)
+        _share(distinct, candidates, exact)
+        limits = np.full(size, np.inf)
+    else:
+        doubt = np.empty(size)
+        corrections = np.empty(size)
+        _in_parts(
+            workers, size, _exact,
+            distinct, counts, measure.ROOT, screened, candidates, exact, doubt, corrections,
+        )  # fmt: skip
+        limits = np.where(kept == size, np.inf, screened[:, -1] - doubt)  # what was not kept is farther away
     members = np.argsort(owner, kind="stable").astype(np.int32)  # edges by what they look like
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     found = np.full((edges, k), -1, np.int32)
     scores = np.full((edges, k), np.inf)
-    limits = np.where(kept == size, np.inf, screened[:, -1] - doubt)  # all that was not kept is farther away
     _in_parts(
-        workers, edges, _collect, distinct, owner, members, starts, candidates, exact, limits, found, scores
-    )
-
-    same = np.empty(edges // 4)
+        workers, edges, _collect,
+        distinct, upright, owner, members, starts, candidates, exact, limits, found, scores,
+    )  # fmt: skip
     values = np.empty((edges, k), np.float32)
-    _in_parts(workers, edges // 4, _within_pieces, features, same)
     _in_parts(workers, edges, _values, features, scores, values)
+
     pairs = edges * (edges - 4)
-    mean = float(measure.value(1.0)) * (total + corrections.sum()) - same.sum()  # value is proportional
-    return Nearest(found, values, float(np.float32(mean / pairs)) if pairs else 0.0)
+    if pairs == 0:
+        mean = 0.0
+    elif screening or upright:
+        mean = _mean_of_sample(features, upright)
+    else:
+        same = np.empty(edges // 4)
+        _in_parts(workers, edges // 4, _within_pieces, features, same)
+        # `value` is proportional to what was summed.
+        mean = (float(measure.value(1.0)) * (total + corrections.sum()) - same.sum()) / pairs
+    return Nearest(found, values, float(np.float32(mean)), features)
 
 
 def warm_up(measure: ModuleType) -> None:
@@ -72,20 +103,15 @@ def warm_up(measure: ModuleType) -> None:
     nearest(measure, measure.features(pixels), 1)
 
 
-def _distinct(features: Any) -> tuple[np.ndarray, np.ndarray, Any]:
-    """Return which distinct edge each edge looks like, how many look like each, and the distinct features."""
-    data = np.hstack([np.ascontiguousarray(array).view(np.uint8) for array in features])
-    _, first, inverse, counts = np.unique(
-        data.view(np.dtype((np.void, data.shape[1]))).reshape(-1),
-        return_index=True,
-        return_inverse=True,
-        return_counts=True,
-    )
+def _distinct(features: Any, upright: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return which distinct edge each edge looks like, how many look like each, and the first that does."""
+    sides = [np.arange(len(features[0]))[:, None] % 4] if upright else []
+    first, look, counts = distinct_rows([*features, *sides])
     # Sorted by colour, so that edges that are alike meet early and the lists fill with good candidates.
     order = np.argsort(features[0][first].mean(axis=1), kind="stable")
     position = np.empty_like(order)
     position[order] = np.arange(len(order))
-    return position[inverse], counts[order], rows(features, first[order])
+    return position[look], counts[order], first[order]
 
 
 def _in_parts(workers: int, size: int, function: Callable[..., None], *arguments: Any) -> None:
@@ -200,7 +226,10 @@ def _exact(first, last, features, counts, root, screened, candidates, exact, dou
         added = 0.0
         for c in range(candidates.shape[1]):
             other = candidates[row, c]
-            exact[row, c] = score(features, min(row, other), max(row, other))
+            exact[row, c] = np.inf
+            if other < 0:
+                continue
+            exact[row, c] = score(features, row, other)
             rough = np.float64(screened[row, c])
             worst = max(worst, abs(exact[row, c] - rough))
             if root:
@@ -209,6 +238,55 @@ def _exact(first, last, features, counts, root, screened, candidates, exact, dou
                 added += counts[other] * (exact[row, c] - rough)
         doubt[row] = 4 * worst
         corrections[row] = counts[row] * added
+
+
+@kernel
+def _score(first, last, features, candidates, exact):
+    """Score the candidates of rows [first, last)."""
+    for row in range(first, last):
+        for c in range(candidates.shape[1]):
+            other = candidates[row, c]
+            exact[row, c] = score(features, row, other) if other >= 0 else np.inf
+
+
+@kernel
+def _share(features, candidates, exact):
+    """Give every row that is a candidate of another, but not the other way round, its worst place."""
+    kept = candidates.shape[1]
+    worst = np.empty(len(candidates), np.int64)
+    for row in range(len(candidates)):
+        worst[row] = np.argmax(exact[row])
+    for row in range(len(candidates)):
+        for c in range(kept):
+            other = candidates[row, c]
+            if other < 0:
+                continue
+            known = False
+            for i in range(kept):
+                known |= candidates[other, i] == row
+            if not known:
+                back = score(features, other, row)
+                if back < exact[other, worst[other]]:
+                    candidates[other, worst[other]] = row
+                    exact[other, worst[other]] = back
+                    worst[other] = np.argmax(exact[other])
+
+
+@kernel
+def _mean_of_sample(features, upright):
+    """Return the mean dissimilarity of pairs of edges that could touch, drawn at random."""
+    random = np.zeros(1, np.uint64)
+    start(random, 0, 0, 0)
+    edges = len(features[0])
+    total = 0.0
+    for _ in range(_SAMPLE):
+        e = below(random, edges)
+        f = below(random, edges - 4)
+        f += 4 * (f >> 2 >= e >> 2)  # skip e's piece
+        if upright:
+            f = (f & ~3) | ((e + 2) & 3)
+        total += value(features, score(features, e, f))
+    return total / _SAMPLE
 
 
 @kernel
@@ -233,13 +311,17 @@ def _offer(found, scores, e, candidate_score, f):
 
 
 @kernel
-def _collect(first, last, features, owner, members, starts, candidates, exact, limits, found, scores):
+def _collect(
+    first, last, features, upright, owner, members, starts, candidates, exact, limits, found, scores
+):
     """Give edges [first, last) their lists from the candidates, or from all where these leave a doubt."""
     k = found.shape[1]
     for e in range(first, last):
         row = owner[e]
         for c in range(candidates.shape[1]):
             other = candidates[row, c]
+            if other < 0:
+                continue
             for m in range(starts[other], starts[other + 1]):
                 if members[m] >> 2 != e >> 2 and not _offer(found, scores, e, exact[row, c], members[m]):
                     break
@@ -247,7 +329,9 @@ def _collect(first, last, features, owner, members, starts, candidates, exact, l
             continue
         found[e] = -1
         for other in range(len(starts) - 1):
-            full = score(features, min(row, other), max(row, other))
+            if upright and members[starts[other]] & 3 != (e + 2) & 3:
+                continue
+            full = score(features, row, other)
             for m in range(starts[other], starts[other + 1]):
                 if members[m] >> 2 != e >> 2 and not _offer(found, scores, e, full, members[m]):
                     break

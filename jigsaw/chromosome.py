@@ -12,7 +12,7 @@ import numpy as np
 
 from jigsaw.compiled import kernel
 from jigsaw.edges import Edges
-from jigsaw.measures import score, value
+from jigsaw.measures import measure_called, relation
 
 NONE_FACTOR = 2.0
 
@@ -24,6 +24,7 @@ class Costs(NamedTuple):
     nearest: np.ndarray  # (4 n) the most compatible edge of each edge
     buddy: np.ndarray  # (4 n) best buddy or -1
     none: float  # cost of an entry without a relation
+    turnable: bool = True  # whether pieces may be turned
 
 
 class Population(NamedTuple):
@@ -40,8 +41,14 @@ def costs_of(edges: Edges) -> Costs:
         features=edges.features,
         nearest=np.ascontiguousarray(edges.nearest[:, 0]),
         buddy=edges.buddy,
-        none=NONE_FACTOR * edges.mean,
+        none=none_of(edges),
+        turnable=not edges.upright,
     )
+
+
+def none_of(edges: Edges) -> float:
+    """Return the cost of an entry without a relation: twice the mean, unless the measure has its own."""
+    return getattr(measure_called(edges.measure), "NONE", NONE_FACTOR * edges.mean)
 
 
 @kernel
@@ -52,7 +59,7 @@ def entry_cost(costs, e, f):
     """
     if f < 0:
         return costs.none
-    return 2 * value(costs.features, score(costs.features, e, f)) if e < f else 0.0
+    return relation(costs.features, e, f) if e < f else 0.0
 
 
 @kernel

@@ -81,7 +81,15 @@ def parser() -> argparse.ArgumentParser:
     add.add_argument("--out", required=True, metavar="E.h5")
     add.add_argument("--measure", default="ssd", help="the dissimilarity (default: %(default)s)")
     add.add_argument("--neighbors", type=int, help="nearest edges to keep for each edge")
+    add.add_argument("--keep-orientation", action="store_true", help="the pieces are known to be upright")
     add.add_argument("--workers", type=int, default=1, help="threads (default: %(default)s)")
+
+    add = step("quality", _quality, "judge the measure of compared edges, given the truth")
+    add.add_argument("edges", metavar="E.h5")
+    add.add_argument("--truth", required=True, metavar="T.h5")
+    add.add_argument("--out", required=True, metavar="quality.json")
+    add.add_argument("--set", default="", help="name of the image set, for tables")
+    add.add_argument("--puzzle", default="", help="name of the puzzle, for tables")
 
     add = step("solve", _solve, "assemble the pieces")
     add.add_argument("edges", metavar="E.h5")
@@ -105,9 +113,17 @@ def parser() -> argparse.ArgumentParser:
     add = step("table", _table, "make a table of scores")
     add.add_argument("scores", nargs="+", metavar="scores.json")
     add.add_argument(
-        "--out", required=True, metavar="FILE", help=".csv, .md or .tex; .json merges the records"
+        "--out",
+        required=True,
+        metavar="FILE",
+        help=".csv, .md, .tex, or .png where there is a plot; .json merges records",
     )
-    add.add_argument("--kind", default="puzzles", help="puzzles, accuracy, comparison or performance")
+    add.add_argument(
+        "--kind", default="puzzles", help="puzzles, accuracy, comparison, performance, ablation or measures"
+    )
+    add.add_argument(
+        "--presets", nargs="*", metavar="PRESET", help="only these, in this order (default: all)"
+    )
     add.add_argument("--published", metavar="FILE", help="published results to print beside ours")
     add.add_argument("--beside", nargs="*", metavar="SOLVER", help="which published solvers (default: all)")
 
@@ -122,26 +138,51 @@ def parser() -> argparse.ArgumentParser:
     add.add_argument("--config", default="config.yaml", metavar="FILE", help="default: %(default)s")
 
     add = step("compile", _compile, "compile the kernels into their cache, before many jobs start at once")
-    add.add_argument("stage", nargs="?", choices=("compare", "solve"), help="whose kernels (default: all)")
+    add.add_argument(
+        "stage", nargs="?", choices=("compare", "solve", "search"), help="whose kernels (default: all)"
+    )
+    add.add_argument("measures", nargs="*", metavar="MEASURE", help="for these measures (default: all)")
     return top
 
 
 def _cutting_options(add: argparse.ArgumentParser) -> None:
     add.add_argument("--piece-size", type=int, default=28, metavar="PIXELS", help="default: %(default)s")
     add.add_argument("--keep-orientation", action="store_true", help="shuffle, but do not turn the pieces")
+    add.add_argument(
+        "--missing", type=float, default=0.0, metavar="SHARE", help="lose this share of the pieces"
+    )
+
+
+_SETTINGS: dict[str, tuple[Any, str]] = {
+    "population": (int, "chromosomes in a generation"),
+    "generations": (int, "generations after the random one"),
+    "elite": (int, "best chromosomes copied to the next generation"),
+    "mutation": (float, "probability to leave out a relation common to both parents"),
+    "members": (int, "assemblies the search after the generations works on; 0 for no search"),
+    "rounds": (int, "rounds of crossover between them"),
+    "passes": (int, "passes of each over its bad edges"),
+    "budget": (float, "seconds a piece after which the search ends in any case"),
+}
 
 
 def _solver_options(add: argparse.ArgumentParser) -> None:
     add.add_argument("--preset", default="paper", help="solver settings by name (default: %(default)s)")
     add.add_argument("--name", help="what to call these settings in tables (default: the preset's name)")
-    add.add_argument("--population", type=int, help="chromosomes in a generation")
-    add.add_argument("--generations", type=int, help="generations after the random one")
-    add.add_argument("--elite", type=int, help="best chromosomes copied to the next generation")
+    for name, (kind, text) in _SETTINGS.items():
+        add.add_argument(f"--{name}", type=kind, help=text)
     add.add_argument(
-        "--mutation", type=float, help="probability to leave out a relation common to both parents"
+        "--size", type=_size, metavar="WxH", help="width and height of the picture in pieces, if known"
     )
     add.add_argument("--seed", type=int, default=0, help="default: %(default)s")
     add.add_argument("--workers", type=int, default=1, help="processes; does not change the result")
+
+
+def _size(text: str) -> tuple[int, int]:
+    width, _, height = text.lower().partition("x")
+    try:
+        return int(width), int(height)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not WxH, as in 24x18") from None
 
 
 class _Version(argparse.Action):
@@ -164,14 +205,15 @@ def naming(*files: str) -> Iterator[None]:
 def _settings(options: argparse.Namespace) -> Settings:
     from jigsaw.presets import settings_of
 
-    names = ("population", "generations", "elite", "mutation")
-    return settings_of(options.preset).changed(**{name: getattr(options, name) for name in names})
+    return settings_of(options.preset).changed(**{name: getattr(options, name) for name in _SETTINGS})
 
 
 def _cut(options: argparse.Namespace) -> None:
     from jigsaw.pieces import cut, save_cut
 
-    bag, truth = cut(options.images, options.piece_size, options.seed, options.keep_orientation)
+    bag, truth = cut(
+        options.images, options.piece_size, options.seed, options.keep_orientation, options.missing
+    )
     save_cut(bag, truth, options.pieces, options.truth)
     logging.getLogger(__name__).info("%s: %d pieces", options.pieces, len(bag))
 
@@ -189,7 +231,21 @@ def _compare(options: argparse.Namespace) -> None:
     from jigsaw.pieces import Bag
 
     neighbors = NEIGHBORS if options.neighbors is None else options.neighbors
-    compare(Bag.load(options.pieces), options.measure, neighbors, options.workers).save(options.out)
+    bag = Bag.load(options.pieces)
+    edges = compare(bag, options.measure, neighbors, options.workers, options.keep_orientation)
+    edges.save(options.out)
+
+
+def _quality(options: argparse.Namespace) -> None:
+    from jigsaw.edges import Edges
+    from jigsaw.files import write_json
+    from jigsaw.pieces import Truth
+    from jigsaw.quality import quality
+
+    edges, truth = Edges.load(options.edges), Truth.load(options.truth)
+    with naming(options.edges, options.truth):
+        report = quality(edges, truth)
+    write_json(options.out, {"set": options.set, "puzzle": options.puzzle, **report})
 
 
 def _solve(options: argparse.Namespace) -> None:
@@ -201,8 +257,9 @@ def _solve(options: argparse.Namespace) -> None:
     edges = Edges.load(options.edges)
     with naming(options.edges), progress(settings.generations) as shown:
         solution = solve(
-            edges, options.name or options.preset, settings, options.seed, options.workers, shown
-        )
+            edges, options.name or options.preset, settings, options.seed, options.workers, options.size,
+            shown, shown.searched,
+        )  # fmt: skip
     solution.save(options.out)
 
 
@@ -237,7 +294,7 @@ def _draw(options: argparse.Namespace) -> None:
 def _table(options: argparse.Namespace) -> None:
     from jigsaw.tables import make_table
 
-    make_table(options.scores, options.out, options.kind, options.published, options.beside)
+    make_table(options.scores, options.out, options.kind, options.published, options.beside, options.presets)
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -249,7 +306,8 @@ def _run(options: argparse.Namespace) -> None:
     with progress(settings.generations) as shown:
         scores = run(
             options.images, options.out, options.name or options.preset, settings, options.piece_size,
-            options.keep_orientation, options.seed, options.workers, shown,
+            options.keep_orientation, options.missing, options.seed, options.workers, options.size,
+            shown, shown.searched,
         )  # fmt: skip
     print(summary(scores))
 
@@ -263,16 +321,16 @@ def _fetch(options: argparse.Namespace) -> None:
 def _compile(options: argparse.Namespace) -> None:
     import numpy as np
 
+    from jigsaw import allpairs, genetic, search
     from jigsaw.compiled import remove_old
     from jigsaw.measures import MEASURES, measure_called
 
     remove_old()
-    for measure in map(measure_called, MEASURES):
+    for measure in map(measure_called, options.measures or MEASURES):
+        features = measure.features(np.zeros((2, 2, 2, 3), np.uint8))
         if options.stage in (None, "compare"):
-            from jigsaw import allpairs
-
             allpairs.warm_up(measure)
         if options.stage in (None, "solve"):
-            from jigsaw import genetic
-
-            genetic.warm_up(measure.features(np.zeros((2, 2, 2, 3), np.uint8)))
+            genetic.warm_up(features)
+        if options.stage in (None, "search"):
+            search.warm_up(features)

@@ -33,9 +33,10 @@ class Workspace(NamedTuple):
     pairs: np.ndarray  # (4 n) edges in the order in which a phase tries them
     loose: np.ndarray  # (4 n) open edges outside the reference group of phase 4
     random: np.ndarray  # state of the random generator
+    turnable: bool  # whether groups may be turned
 
 
-def make_workspace(pieces: int) -> Workspace:
+def make_workspace(pieces: int, turnable: bool = True) -> Workspace:
     """Allocate the scratch memory for puzzles of so many pieces."""
     records, table = workspace(pieces)
     return Workspace(
@@ -46,6 +47,7 @@ def make_workspace(pieces: int) -> Workspace:
         pairs=np.empty(4 * pieces, np.int32),
         loose=np.empty(4 * pieces, np.int32),
         random=np.zeros(1, np.uint64),
+        turnable=turnable,
     )
 
 
@@ -204,7 +206,7 @@ def _join_in_random_order(work, count, partner, groups):
         if groups == 1:
             break
         e = work.pairs[i]
-        if join(work.records, work.table, e, partner[e]):
+        if join(work.records, work.table, e, partner[e], work.turnable):
             groups -= 1
     return groups
 
@@ -253,7 +255,7 @@ def join_at_random(work, opened, groups):
             continue
         if records[f >> 2].group != reference and uniform(random) < 0.5:
             continue
-        if join(records, table, e, f):
+        if join(records, table, e, f, work.turnable):
             groups -= 1
             group = records[e >> 2].group
             absorbed = records[reference].group != reference

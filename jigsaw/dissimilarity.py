@@ -12,10 +12,16 @@ from jigsaw.meter import Meter
 from jigsaw.pieces import Bag
 from jigsaw.provenance import notes
 
-NEIGHBORS = 16
+NEIGHBORS = 32
 
 
-def compare(bag: Bag, measure: str = "ssd", neighbors: int = NEIGHBORS, workers: int = 1) -> Edges:
+def compare(
+    bag: Bag,
+    measure: str = "ssd",
+    neighbors: int = NEIGHBORS,
+    workers: int = 1,
+    upright: bool = False,
+) -> Edges:
     """Compare all edges of a bag with all others.
 
     Parameters
@@ -28,6 +34,8 @@ def compare(bag: Bag, measure: str = "ssd", neighbors: int = NEIGHBORS, workers:
         How many nearest edges to keep for each edge.
     workers
         Threads; the result does not depend on it.
+    upright
+        All pieces are known to have their right orientation: compare tops with bottoms, left with right.
     """
     module = measure_called(measure)
     if neighbors < 1:
@@ -37,15 +45,16 @@ def compare(bag: Bag, measure: str = "ssd", neighbors: int = NEIGHBORS, workers:
     warm_up(module)
     with Meter() as meter:
         features = module.features(bag.pixels)
-        found = nearest(module, features, neighbors, workers)
+        found = nearest(module, features, neighbors, workers, upright)
     return Edges(
-        features=features,
+        features=found.features,
         nearest=found.edges,
         values=found.values,
         buddy=best_buddies(found.edges),
         mean=found.mean,
         measure=measure,
         pieces_digest=bag.digest,
+        upright=upright,
         notes=notes("compare", meter, bag.notes),
     )
 

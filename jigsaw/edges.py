@@ -19,7 +19,8 @@ class Edges:
 
     `nearest` and `values` (4 n, k) hold each edge's most compatible edges, best first; `buddy` (4 n)
     its best buddy or -1; `mean` the mean over all pairs; `features` what its measure needs to compare any
-    further pair exactly.
+    further pair exactly. `upright` says that all pieces are known to have their right orientation, so that
+    only a top meets a bottom and a left side a right one.
     """
 
     features: Any
@@ -29,6 +30,7 @@ class Edges:
     mean: float
     measure: str
     pieces_digest: str
+    upright: bool = False
     notes: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def __len__(self) -> int:
@@ -49,7 +51,12 @@ class Edges:
         return {"nearest": self.nearest, "values": self.values, "buddy": self.buddy, **features}
 
     def _content(self) -> dict[str, Any]:
-        return {"measure": self.measure, "mean": self.mean, "pieces": self.pieces_digest}
+        return {
+            "measure": self.measure,
+            "mean": self.mean,
+            "pieces": self.pieces_digest,
+            "upright": self.upright,
+        }
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write edges.h5."""
@@ -70,5 +77,6 @@ class Edges:
             mean=content["mean"],
             measure=content["measure"],
             pieces_digest=content["pieces"],
+            upright=content["upright"],
             notes=notes,
         )

@@ -5,6 +5,7 @@ The Snakefile asks this module for names, parameters and resources; it holds no 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from collections.abc import Mapping
@@ -19,17 +20,21 @@ from jsonschema.exceptions import best_match
 
 from jigsaw.errors import JigsawError
 from jigsaw.images import image_size, list_images
+from jigsaw.measures import measure_called
 from jigsaw.presets import Settings, settings_of
 from jigsaw.sources import code_of
 
 BAGS = "mixed_bags"  # the set that mixed bags form in paths and tables
 SUMMARIES = ("accuracy", "comparison", "performance")
+ABLATION = "ablation"
 _SCHEMA = Path(__file__).resolve().parents[1] / "workflow" / "schemas" / "config.schema.yaml"
 _SWITCHES = ("require_all", "download")
 STAGES = {
     "cut": "pieces",
     "compare": "dissimilarity",
+    "quality": "quality",
     "solve": "solver",
+    "search": "search",
     "evaluate": "evaluation",
     "draw": "drawing",
     "table": "tables",
@@ -103,6 +108,13 @@ class Experiment:
                 self._known(name, f"experiments.{i}.sets")
         for name in self.only:
             self._known(name, "only")
+        for name in self._judged.get("sets", []):
+            self._known(name, "measures.sets", bags=False)
+        for measure in self._judged.get("measures", []):
+            try:
+                measure_called(measure)
+            except JigsawError as error:
+                raise JigsawError(f"config.yaml, measures.measures: {error}") from error
         for bag, content in self.config[BAGS].items():
             for image in content["images"]:
                 self._known(image.partition("/")[0], f"{BAGS}.{bag}.images", bags=False)
@@ -115,6 +127,10 @@ class Experiment:
 
     def _named(self, sets: str | list[str]) -> list[str]:
         return [*self.config["sets"], BAGS] if sets == "all" else list(sets)
+
+    @property
+    def _judged(self) -> dict[str, list[str]]:
+        return self.config.get("measures") or {}
 
     @property
     def only(self) -> list[str]:
@@ -192,9 +208,13 @@ class Experiment:
         return images
 
     def _pieces_of(self, path: Path) -> int:
+        width, height = self._size_of(path)
+        return width * height
+
+    def _size_of(self, path: Path) -> tuple[int, int]:
+        """Return width and height of an image in pieces."""
         width, height = image_size(path)
-        size = self.config["piece_size"]
-        return (width // size) * (height // size)
+        return width // self.config["piece_size"], height // self.config["piece_size"]
 
     def _bag(self, bag: str) -> list[Path]:
         """Return the images of a mixed bag."""
@@ -231,6 +251,16 @@ class Experiment:
     def pieces(self, name: str, puzzle: str) -> int:
         """Return the number of pieces of a puzzle."""
         return sum(self._pieces_of(path) for path in self.sources(name, puzzle))
+
+    def cutting_options(self, name: str) -> str:
+        """Return what `jigsaw cut` must know of a set."""
+        declared = self.config["sets"].get(name, {})
+        options = " --keep-orientation" if declared.get("keep_orientation") else ""
+        return options + (f" --missing {declared['missing']}" if declared.get("missing") else "")
+
+    def comparing_options(self, name: str) -> str:
+        """Return what `jigsaw compare` must know of a set."""
+        return " --keep-orientation" if self.config["sets"].get(name, {}).get("keep_orientation") else ""
 
     def how_to_get(self, name: str) -> str:
         """Say how to get a set that is not there."""
@@ -313,13 +343,55 @@ class Experiment:
                             jobs[Job(name, puzzle, preset, run)] = None
         return list(jobs)
 
-    def solver_options(self, name: str) -> str:
-        """Return the settings of a preset as options of `jigsaw solve`."""
-        values = self.settings(name).as_dict()
+    def judged(self) -> list[tuple[str, str, str]]:
+        """Return set, puzzle and measure of everything that the table of measures judges."""
+        return [
+            (name, puzzle, measure)
+            for name in self.sets
+            if name in self._judged.get("sets", [])
+            for puzzle in self.puzzles(name)
+            for measure in self._judged["measures"]
+        ]
+
+    def presets(self, table: str | None = None) -> list[str]:
+        """Return the presets of the experiments that have the named table, or that have none of their own."""
+        return list(
+            dict.fromkeys(
+                preset
+                for experiment in self.config["experiments"]
+                if experiment.get("table") == table
+                for preset in experiment["presets"]
+            )
+        )
+
+    def sets_of(self, table: str) -> list[str]:
+        """Return the sets, of those that are there, of the experiments that have the named table."""
+        named = {
+            name
+            for experiment in self.config["experiments"]
+            if experiment.get("table") == table
+            for name in self._named(experiment["sets"])
+        }
+        return [name for name in self.sets if name in named]
+
+    def solver_options(self, preset: str, name: str, puzzle: str) -> str:
+        """Return the settings of a preset, and what is known of a puzzle, as options of `jigsaw solve`."""
+        settings = self.settings(preset)
+        values = settings.as_dict()
         values.pop("measure")
-        base = self.config["presets"][name].get("base", "paper")
+        base = self.config["presets"][preset].get("base", "paper")
         options = "".join(f" --{key} {value}" for key, value in values.items())
-        return f"--preset {base} --name {name}{options}"
+        if self.config["sets"].get(name, {}).get("known_size") and settings.members > 0:
+            width, height = self._size_of(self.sources(name, puzzle)[0])
+            options += f" --size {width}x{height}"
+        return f"--preset {base} --name {preset}{options}"
+
+    def measures(self, stage: str) -> list[str]:
+        """Return the measures whose kernels a stage needs."""
+        used = [self.settings(name) for name in (*self.presets(), *self.presets(ABLATION))]
+        names = [each.measure for each in used if stage != "search" or each.members > 0]
+        judged = self._judged.get("measures", []) if stage == "compare" and self.judged() else []
+        return list(dict.fromkeys([*names, *judged]))
 
     def threads(self, name: str, puzzle: str) -> int:
         """Return how many cores to give a puzzle: small ones run side by side, each on one."""
@@ -332,8 +404,8 @@ class Experiment:
         largest = max(self.settings(preset).population for preset in self.config["presets"])
         kilobytes = {
             "cut": 12,
-            "compare": 12,
-            "solve": 8 + largest * 2 * 28 / 1000,  # two populations of 16 + 12 bytes a piece
+            "compare": 50,
+            "solve": 16 + largest * 2 * 28 / 1000,  # two populations of 16 + 12 bytes a piece
             "evaluate": 40,
             "draw": 12,
         }[stage]
@@ -343,3 +415,8 @@ class Experiment:
     def code(stage: str) -> str:
         """Return a checksum of the code of a stage, a parameter of its rule."""
         return code_of(STAGES[stage])
+
+    def kernels(self, stage: str) -> str:
+        """Return a name for the kernels of a stage as its code and the measures it needs are now."""
+        needed = hashlib.sha256(" ".join([self.code(stage), *self.measures(stage)]).encode())
+        return f"{stage}-{needed.hexdigest()[:16]}"

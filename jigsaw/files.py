@@ -20,7 +20,7 @@ import numpy as np
 
 from jigsaw.errors import JigsawError
 
-FORMAT = 1
+FORMAT = 2
 MAKERS = {
     "pieces": "jigsaw cut",
     "truth": "jigsaw cut",

@@ -41,6 +41,7 @@ class Evolution(NamedTuple):
     history: np.ndarray  # (generations + 1, 3): best, mean, worst, from the random population on
     shown: np.ndarray  # numbers of the generations whose best layout is kept
     snapshots: np.ndarray  # (len(shown), n, 3)
+    elite: np.ndarray  # (few, n, 3) layouts of the best of the last generation, all different
 
 
 def evolve(
@@ -49,13 +50,14 @@ def evolve(
     seed: int,
     workers: int = 1,
     on_generation: OnGeneration | None = None,
+    keep: int = 1,
 ) -> Evolution:
     """Run the genetic algorithm; the same seed gives the same result for any number of workers."""
     warm_up(costs.features)  # before any fork
     pieces = len(costs.nearest) // 4
     current, following = (_population(settings.population, pieces) for _ in range(2))
     wheel = shared_array((settings.population,), np.float64)
-    work = make_workspace(pieces)
+    work = make_workspace(pieces, costs.turnable)
     generations = (current, following)
 
     def task(generation: int, first: int, last: int) -> None:
@@ -93,7 +95,13 @@ def evolve(
         history,
         np.array(shown, np.int32),
         snapshots,
+        population.layouts[_different(population.fitness, keep)],
     )
+
+
+def _different(fitness: np.ndarray, count: int) -> np.ndarray:
+    """Return the best few of a population, one of each fitness."""
+    return np.unique(fitness, return_index=True)[1][:count]
 
 
 def keep_elite(parents: Population, children: Population, count: int) -> None:

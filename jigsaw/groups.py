@@ -78,7 +78,8 @@ def enter(records, table, p):
 
 
 @kernel
-def _leave(records, table, p):
+def leave(records, table, p):
+    """Remove a piece's place from the hash table."""
     slot = _slot(table, records[p].group, records[p].x, records[p].y)
     q = table[slot]
     if q == p:
@@ -115,10 +116,11 @@ def _collides_near(records, table, q, moved, kept, turns, shift_x, shift_y):
 
 
 @kernel
-def join(records, table, e, f):
+def join(records, table, e, f, turnable=True):
     """Make edges e and f touch by turning and shifting the smaller of their groups.
 
-    False, with nothing changed, if they are in one group already or any two pieces would collide.
+    False, with nothing changed, if they are in one group already, if any two pieces would collide, or if a
+    turn would be needed and pieces are not turnable.
     """
     p, q = e >> 2, f >> 2
     if records[p].group == records[q].group:
@@ -128,6 +130,8 @@ def join(records, table, e, f):
     kept, moved = records[p].group, records[q].group
     d = ((e & 3) + records[p].turn) & 3
     turns = (d + 2 - (f & 3) - records[q].turn) & 3
+    if turns != 0 and not turnable:
+        return False
     x, y = rotate(records[q].x, records[q].y, turns)
     shift_x = records[p].x + DX[d] - x
     shift_y = records[p].y + DY[d] - y
@@ -145,7 +149,7 @@ def join(records, table, e, f):
         if r == q:
             break
     while True:
-        _leave(records, table, r)
+        leave(records, table, r)
         x, y = rotate(records[r].x, records[r].y, turns)
         records[r].x = x + shift_x
         records[r].y = y + shift_y

@@ -48,16 +48,16 @@ class Progress:
                 TextColumn("generation"),
                 BarColumn(),
                 MofNCompleteColumn(),
-                TextColumn("best fitness {task.fields[best]:.1f}"),
+                TextColumn("{task.fields[what]}"),
                 TimeRemainingColumn(),
                 console=Console(stderr=True),
             )
-            self._task = self._bar.add_task("", total=generations, best=float("nan"))
+            self._task = self._bar.add_task("", total=generations, what="")
 
     def __call__(self, generation: int, fitness: np.ndarray) -> None:
         """Show that a generation is done."""
         if self._bar is not None:
-            self._bar.update(self._task, completed=generation, best=float(fitness[0]))
+            self._bar.update(self._task, completed=generation, what=f"best fitness {fitness[0]:.1f}")
         elif generation % max(self._generations // 10, 1) == 0:
             log.info(
                 "generation %d of %d: best fitness %.1f, mean %.1f",
@@ -65,6 +65,13 @@ class Progress:
                 self._generations,
                 *fitness[:2],
             )
+
+    def searched(self, step: str, gain: float) -> None:
+        """Show that a step of the search after the generations is done."""
+        if self._bar is not None:
+            self._bar.update(self._task, what=f"search: {step}, gain {gain:.1f}")
+        else:
+            log.info("search, %s: best gain %.1f", step, gain)
 
     def start(self) -> None:
         """Begin to show."""

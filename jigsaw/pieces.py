@@ -97,6 +97,7 @@ def cut(
     piece_size: int = PIECE_SIZE,
     seed: int = 0,
     keep_orientation: bool = False,
+    missing: float = 0.0,
 ) -> tuple[Bag, Truth]:
     """Cut images into square pieces and shuffle and turn them; several images make a mixed bag.
 
@@ -110,6 +111,8 @@ def cut(
         Decides order and turns.
     keep_orientation
         Shuffle only (the literature's type 1 puzzle).
+    missing
+        Share of the pieces, drawn at random, that is lost.
     """
     if not images:
         raise JigsawError("no image was given: name at least one")
@@ -117,8 +120,10 @@ def cut(
         raise JigsawError(f"piece size {piece_size} is too small: a piece has at least 2 x 2 pixels")
     if seed < 0:
         raise JigsawError(f"seed is {seed}, but must not be negative")
+    if not 0 <= missing < 1:
+        raise JigsawError(f"missing is {missing}, but must be a share of the pieces from 0 to below 1")
     with Meter() as meter:
-        bag, truth = _cut(images, piece_size, seed, keep_orientation)
+        bag, truth = _cut(images, piece_size, seed, keep_orientation, missing)
     record = notes("cut", meter, {})
     return replace(bag, notes=record), replace(truth, notes=record)
 
@@ -135,7 +140,11 @@ def save_cut(
 
 
 def _cut(
-    images: Sequence[str | os.PathLike[str] | np.ndarray], piece_size: int, seed: int, keep_orientation: bool
+    images: Sequence[str | os.PathLike[str] | np.ndarray],
+    piece_size: int,
+    seed: int,
+    keep_orientation: bool,
+    missing: float,
 ) -> tuple[Bag, Truth]:
     grids = [_grid(image, piece_size) for image in images]
     shapes = np.array([grid.shape[:2] for grid in grids], np.int32)
@@ -148,6 +157,7 @@ def _cut(
     )
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(upright))
+    order = order[min(round(missing * len(order)), len(order) - 1) :]
     turns = np.zeros(len(order), np.int64) if keep_orientation else rng.integers(0, 4, len(order))
     bag = Bag(turn_pixels(upright[order], turns))
     restoring = (-turns % 4)[:, None]

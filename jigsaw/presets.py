@@ -18,6 +18,10 @@ class Settings:
     generations: int = 100
     elite: int = 4
     mutation: float = 0.001
+    members: int = 0  # assemblies that the search after the genetic algorithm works on; 0 for no search
+    rounds: int = 6  # of crossover between them
+    passes: int = 12  # over all edges that could gain more, for each of them
+    budget: float = 0.02  # seconds a piece after which the search ends in any case
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -27,11 +31,15 @@ class Settings:
                 raise JigsawError(f"{field.name} is {value!r}, but must be of type {field.type}")
         if self.measure not in MEASURES:
             raise JigsawError(f"unknown measure {self.measure!r}; known: {', '.join(MEASURES)}")
-        for name, least in (("population", 3), ("generations", 1), ("elite", 0)):
+        for name, least in _LEAST.items():
             if getattr(self, name) < least:
                 raise JigsawError(f"{name} is {getattr(self, name)}, but must be at least {least}")
         if self.elite >= self.population:
             raise JigsawError(f"elite is {self.elite}, but must be less than population ({self.population})")
+        if self.members > self.population:
+            raise JigsawError(
+                f"members is {self.members}, but must not be more than population ({self.population})"
+            )
         if not 0 <= self.mutation <= 1:
             raise JigsawError(f"mutation is {self.mutation}, but must be a probability from 0 to 1")
 
@@ -48,7 +56,12 @@ class Settings:
         return asdict(self)
 
 
-PRESETS = {"paper": Settings()}
+_LEAST = {"population": 3, "generations": 1, "elite": 0, "members": 0, "rounds": 0, "passes": 1, "budget": 0}
+
+PRESETS = {
+    "paper": Settings(),
+    "best": Settings(measure="fused", population=100, generations=30, members=6),
+}
 
 
 def settings_of(name: str) -> Settings:

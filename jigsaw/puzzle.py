@@ -15,6 +15,7 @@ from jigsaw.genetic import OnGeneration
 from jigsaw.images import write_image
 from jigsaw.pieces import PIECE_SIZE, cut, save_cut
 from jigsaw.presets import Settings, settings_of
+from jigsaw.search import OnRound
 from jigsaw.solver import check_run, solve
 
 
@@ -25,19 +26,25 @@ def run(
     settings: Settings | None = None,
     piece_size: int = PIECE_SIZE,
     keep_orientation: bool = False,
+    missing: float = 0.0,
     seed: int = 0,
     workers: int = 1,
+    size: tuple[int, int] | None = None,
     on_generation: OnGeneration | None = None,
+    on_round: OnRound | None = None,
 ) -> dict[str, Any]:
-    """Cut images, compare, solve, evaluate and draw; return the scores."""
+    """Cut images, compare, solve, evaluate and draw; return the scores.
+
+    With `keep_orientation` the pieces are not turned, and the solver knows it.
+    """
     folder = Path(out)
     settings = settings or settings_of(preset)
     check_run(seed, workers)
-    bag, truth = cut(images, piece_size, seed, keep_orientation)
+    bag, truth = cut(images, piece_size, seed, keep_orientation, missing)
     save_cut(bag, truth, folder / "pieces.h5", folder / "truth.h5")
-    edges = compare(bag, settings.measure, workers=workers)
+    edges = compare(bag, settings.measure, workers=workers, upright=keep_orientation)
     edges.save(folder / "edges.h5")
-    solution = solve(edges, preset, settings, seed, workers, on_generation)
+    solution = solve(edges, preset, settings, seed, workers, size, on_generation, on_round)
     solution.save(folder / "solution.h5")
     write_image(folder / "assembled.png", draw(solution, bag))
     scores = evaluate(solution, truth, bag)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import numpy as np
 
-from jigsaw.chromosome import costs_of
+from jigsaw.assembly import bonds_of
+from jigsaw.chromosome import costs_of, fitness_of
 from jigsaw.edges import Edges
 from jigsaw.errors import JigsawError
 from jigsaw.genetic import OnGeneration, evolve, warm_up
-from jigsaw.geometry import normalised
+from jigsaw.geometry import normalised, relations_of
 from jigsaw.meter import Meter
 from jigsaw.presets import Settings, settings_of
 from jigsaw.provenance import notes
+from jigsaw.search import OnRound, search
+from jigsaw.search import warm_up as warm_up_search
 from jigsaw.solution import Solution
 
 log = logging.getLogger(__name__)
@@ -25,7 +29,9 @@ def solve(
     settings: Settings | None = None,
     seed: int = 0,
     workers: int = 1,
+    size: tuple[int, int] | None = None,
     on_generation: OnGeneration | None = None,
+    on_round: OnRound | None = None,
 ) -> Solution:
     """Assemble a puzzle.
 
@@ -41,8 +47,12 @@ def solve(
         Same edges, settings and seed: same solution, for any number of workers.
     workers
         Processes.
+    size
+        Width and height of the picture in pieces, where they are known; the search keeps to them.
     on_generation
         Called after each generation with its number and its best, mean and worst fitness.
+    on_round
+        Called after each step of the search with its name and the fitness of its best assembly.
     """
     settings = settings or settings_of(preset)
     check_run(seed, workers)
@@ -55,24 +65,76 @@ def solve(
         "solving %d pieces: preset %s, seed %d, %d worker%s",
         edges.pieces, preset, seed, workers, "s" * (workers > 1),
     )  # fmt: skip
+    check_size(size, edges.pieces, settings)
     costs = costs_of(edges)
     warm_up(costs.features)
+    if settings.members > 0:
+        warm_up_search(costs.features)
     with Meter() as meter:
-        found = evolve(costs, settings, seed, workers, on_generation)
+        found = evolve(costs, settings, seed, workers, on_generation, keep=settings.members)
+        relations, layout, fitness = found.relations, found.layout, found.fitness
+        searched: dict[str, Any] = {}
+        if settings.members > 0:
+            layout, searched = _search(edges, found.elite, settings, seed, workers, size, on_round)
+            relations = relations_of(layout).reshape(-1)
+            fitness = float(fitness_of(costs, relations))
     return Solution(
-        relations=found.relations.reshape(-1, 4),
-        layout=normalised(found.layout),
-        fitness=found.fitness,
+        relations=relations.reshape(-1, 4),
+        layout=normalised(layout),
+        fitness=fitness,
         history=found.history,
         shown=found.shown,
         snapshots=np.stack([normalised(layout) for layout in found.snapshots]),
-        settings=settings.as_dict(),
+        settings={**settings.as_dict(), "size": size, "upright": edges.upright, **searched},
         preset=preset,
         seed=seed,
         pieces_digest=edges.pieces_digest,
         edges_digest=edges.digest,
         notes=notes("solve", meter, edges.notes),
     )
+
+
+def _search(
+    edges: Edges,
+    layouts: np.ndarray,
+    settings: Settings,
+    seed: int,
+    workers: int,
+    size: tuple[int, int] | None,
+    on_round: OnRound | None,
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """Improve the best of the last generation; return the layout, and how the search ended."""
+    bonds = bonds_of(edges)
+    found = search(
+        bonds,
+        layouts,
+        settings.rounds,
+        settings.passes,
+        seed,
+        workers,
+        settings.budget * edges.pieces,
+        size,
+        on_round,
+    )
+    if not found.in_time:
+        log.warning(
+            "the search used up its budget of %.0f s: another run may end differently; raise --budget",
+            settings.budget * edges.pieces,
+        )
+    return found.layout, {"framed": found.framed, "in_time": found.in_time}
+
+
+def check_size(size: tuple[int, int] | None, pieces: int, settings: Settings) -> None:
+    """Refuse dimensions that cannot be."""
+    if size is None:
+        return
+    if settings.members == 0:
+        raise JigsawError("known dimensions need the search: use preset 'best', or --members of at least 1")
+    if min(size) < 1 or size[0] * size[1] < pieces:
+        raise JigsawError(
+            f"size is {size[0]}x{size[1]}, which has no room for {pieces} pieces: width and height are "
+            "counted in pieces"
+        )
 
 
 def check_run(seed: int, workers: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -25,6 +25,12 @@ _NEEDED: dict[str, Any] = {
     **dict.fromkeys(("perfect", "pixel_perfect"), bool),
     **dict.fromkeys(("pieces", "seed"), int),
     **dict.fromkeys(("preset", "version"), str),
+}
+
+_JUDGED: dict[str, Any] = {
+    **dict.fromkeys(("first_choice", "buddy_precision", "buddy_recall", "seconds"), (int, float)),
+    "pieces": int,
+    "measure": str,
 }
 
 
@@ -90,42 +96,62 @@ def make_table(
     kind: str = "puzzles",
     published: str | os.PathLike[str] | None = None,
     beside: Sequence[str] | None = None,
+    presets: Sequence[str] | None = None,
 ) -> None:
     """Write the table of the given kind over records of scores; the ending of `out` decides the format.
 
-    Ending in .json, the records themselves are written, merged into one file.
+    Ending in .json, the records themselves are written, merged into one file; in .png, a plot is drawn of a
+    table that has one. Given presets, only theirs are taken, in their order.
     """
-    records = read_records(scores)
+    records = read_records(scores, _JUDGED if kind == "measures" else _NEEDED)
+    if presets is not None:
+        records = [record for preset in presets for record in records if record["preset"] == preset]
+        if not records:
+            raise JigsawError(f"none of the records is of preset {', '.join(presets)}")
     ending = Path(out).suffix
     if ending == ".json":
         write_json(out, records)
         return
+    if ending == ".png" and kind == "ablation":
+        from jigsaw.plots import ablation_plot
+
+        ablation_plot(ablation_table(records), out)
+        return
     formats = {".csv": Table.csv, ".md": Table.markdown, ".tex": Table.latex}
     if ending not in formats:
-        raise JigsawError(f"{out}: unknown ending {ending!r}; use .csv, .md, .tex or .json")
+        raise JigsawError(
+            f"{out}: unknown ending {ending!r} of a table of {kind}; use .csv, .md, .tex or .json"
+            + ", or .png for a plot of kind ablation" * (ending == ".png")
+        )
     solvers = read_published(published, beside)
     kinds = {
         "puzzles": lambda: puzzle_table(records),
         "accuracy": lambda: accuracy_table(records, solvers),
         "comparison": lambda: comparison_table(records, solvers),
         "performance": lambda: performance_table(records),
+        "ablation": lambda: ablation_table(records),
+        "measures": lambda: measures_table(records),
     }
     if kind not in kinds:
         raise JigsawError(f"unknown kind of table {kind!r}; known: {', '.join(kinds)}")
     write_text(out, formats[ending](kinds[kind]()))
 
 
-def read_records(paths: Iterable[str | os.PathLike[str]]) -> list[Record]:
-    """Read records of scores, from files that hold one each or a list of them."""
+def read_records(
+    paths: Iterable[str | os.PathLike[str]], needed: Mapping[str, Any] | None = None
+) -> list[Record]:
+    """Read records (of scores, unless other keys are needed) from files of one each or a list of them."""
+    needed = _NEEDED if needed is None else needed
+    maker = "evaluate" if needed is _NEEDED else "quality"
     records: list[Record] = []
     for path in paths:
         data = read_json(path)
         for record in data if isinstance(data, list) else [data]:
-            for key, kind in _NEEDED.items():
+            for key, kind in needed.items():
                 if not isinstance(record, dict) or not isinstance(record.get(key), kind):
                     raise JigsawError(
                         f"{path}: holds no scores ({key!r} is missing or not as it should be); "
-                        "make it again with `jigsaw evaluate`"
+                        f"make it again with `jigsaw {maker}`"
                     )
             records.append({"set": "", "puzzle": "", "run": 0, **record})
     return records
@@ -258,6 +284,57 @@ def performance_table(records: Sequence[Record]) -> Table:
         rows.append(row)
     measured = "Seconds of wall-clock time and peak memory of all processes of a stage, without start-up."
     return Table("Performance", columns, rows, [measured, _made_by(records)])
+
+
+def ablation_table(records: Sequence[Record]) -> Table:
+    """What each part contributes: one row a variant, its measure and whether it searches, columns by set."""
+    columns = [Column("variant"), Column("measure"), Column("search", _yes)]
+    sets = _distinct(records, "set")
+    for name in sets:
+        columns += [
+            Column(f"{name}: neighbor", _percent),
+            Column(f"{name}: identical", _percent),
+            Column(f"{name}: pixel-perfect", _count),
+            Column(f"{name}: seconds", _seconds),
+        ]
+    rows = []
+    for (preset,), group in _grouped(records, "preset"):
+        settings = group[0].get("settings", {})
+        row = [preset, settings.get("measure"), settings.get("members", 0) > 0]
+        for name in sets:
+            mine = [record for record in group if record["set"] == name]
+            if not mine:
+                row += [None] * 4
+                continue
+            neighbor, identical, seconds = _means(mine, "neighbor", "neighbor_identical", "seconds")
+            solved = sum(bool(r["pixel_perfect"]) for r in mine) / len(_distinct(mine, "run"))
+            row += [neighbor, identical, solved, seconds]
+        rows.append(row)
+    return Table("What measure and search contribute", columns, rows, [_METRICS, _made_by(records)])
+
+
+def measures_table(records: Sequence[Record]) -> Table:
+    """How good each measure is by itself, means over the puzzles of a set."""
+    keys = ("first_choice", "buddy_precision", "buddy_recall")
+    columns = [
+        Column("set"),
+        Column("pieces"),
+        Column("puzzles"),
+        Column("measure"),
+        Column("first choice", _percent),
+        Column("buddy precision", _percent),
+        Column("buddy recall", _percent),
+        Column("seconds", _seconds),
+    ]
+    rows = [
+        [name, _range([r["pieces"] for r in group]), len(group), measure, *_means(group, *keys, "seconds")]
+        for (name, measure), group in _grouped(records, "set", "measure")
+    ]
+    meaning = (
+        "first choice: true adjacencies that are an edge's most compatible, in %; buddy precision: best "
+        "buddies that are true adjacencies; buddy recall: true adjacencies that are best buddies; seconds: comparing."
+    )
+    return Table("Measures", columns, rows, [meaning])
 
 
 def summary(scores: Record) -> str:

@@ -25,7 +25,7 @@ from numba.extending import overload
 
 from jigsaw.errors import JigsawError
 
-MEASURES = ("ssd", "mgc")
+MEASURES = ("ssd", "mgc", "prediction", "fused")
 
 
 def measure_called(name: str) -> ModuleType:
@@ -40,11 +40,31 @@ def rows(features: Any, which: np.ndarray) -> Any:
     return type(features)(*(array[which] for array in features))
 
 
+def distinct_rows(features: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the first edge of each look, which look each edge has, and how many edges have each look."""
+    data = np.hstack([np.ascontiguousarray(array).view(np.uint8) for array in features])
+    rows = data.view(np.dtype((np.void, data.shape[1]))).reshape(-1)
+    _, first, look, counts = np.unique(rows, return_index=True, return_inverse=True, return_counts=True)
+    return first, look, counts
+
+
 def outer_pixels(pixels: np.ndarray, depth: int = 0) -> np.ndarray:
     """Return the pixels of all edges at a depth below the border, read clockwise: (4 n, K, C)."""
     last = pixels.shape[1] - 1 - depth
     sides = [pixels[:, depth], pixels[:, :, last], pixels[:, last, ::-1], pixels[:, ::-1, depth]]
     return np.stack(sides, axis=1).reshape(-1, *pixels.shape[2:])
+
+
+def planes(strips: np.ndarray) -> np.ndarray:
+    """Return (4 n, K, 3) colours with those of each channel together: (4 n, 3 K)."""
+    return np.ascontiguousarray(strips.transpose(0, 2, 1)).reshape(len(strips), -1)
+
+
+def lab(colours: np.ndarray, scale: int) -> np.ndarray:
+    """Return RGB colours as whole numbers of 1/scale of a L*a*b* unit, int16."""
+    from skimage.color import rgb2lab
+
+    return np.rint(rgb2lab(colours) * scale).astype(np.int16)
 
 
 def score(features: Any, e: int, f: int) -> float:
@@ -54,6 +74,11 @@ def score(features: Any, e: int, f: int) -> float:
 
 def value(features: Any, score: float) -> float:
     """Return the dissimilarity that a score stands for; in kernels only."""
+    raise TypeError("only compiled kernels can call this")
+
+
+def relation(features: Any, e: int, f: int) -> float:
+    """Return the dissimilarities of e with f and of f with e together; in kernels only."""
     raise TypeError("only compiled kernels can call this")
 
 
@@ -74,4 +99,15 @@ def _value(features, score):
     if isinstance(features, types.BaseNamedTuple):
         own = _home(features).value
         return lambda features, score: own(score)
+    return None
+
+
+@overload(relation)
+def _relation(features, e, f):
+    if isinstance(features, types.BaseNamedTuple):
+        home = _home(features)
+        own, own_value = home.score, home.value
+        if getattr(home, "SYMMETRIC", True):
+            return lambda features, e, f: 2 * own_value(own(features, e, f))
+        return lambda features, e, f: own_value(own(features, e, f)) + own_value(own(features, f, e))
     return None

@@ -2,8 +2,28 @@
 
 
 def kernels(stage):
-    """Return the file that says that the kernels of a stage, as its code is now, are compiled."""
-    return f"results/kernels/{stage}-{experiment.code(stage)}"
+    """Return the file that says that the kernels a stage needs, as its code is now, are compiled."""
+    return f"results/kernels/{experiment.kernels(stage)}"
+
+
+def kernels_before(wildcards):
+    """Return the kernels to compile before those of a stage: what they share is compiled once."""
+    before = {"solve": ["compare"], "search": ["solve"]}
+    return [kernels(stage) for stage in before.get(wildcards.stage, [])]
+
+
+def kernels_of_preset(wildcards):
+    """Return the kernels that solving with a preset needs."""
+    searching = experiment.settings(wildcards.preset).members > 0
+    return kernels("search" if searching else "solve")
+
+
+def quality_files(wildcards):
+    """Return one file for every puzzle and measure that is judged."""
+    for name in SETS:
+        jobs(name)
+    pattern = "results/puzzles/{}/{}/quality-{}.json"
+    return [pattern.format(*judged) for judged in experiment.judged()]
 
 
 def jobs(name):
@@ -24,3 +44,11 @@ def files_of(pattern, sets):
 def pictures(wildcards):
     """Return the pictures of all solved puzzles."""
     return files_of("results/puzzles/{set}/{puzzle}/{preset}/{run}/assembled.png", SETS)
+
+
+def further_tables(wildcards):
+    """Return the tables of ablation and measures, where there is anything for them to show."""
+    formats = {"ablation": ["csv", "md", "tex", "png"], "measures": ["csv", "md", "tex"]}
+    wanted = ["ablation"] if experiment.sets_of("ablation") else []
+    wanted += ["measures"] if quality_files(wildcards) else []
+    return [f"results/tables/{table}.{format}" for table in wanted for format in formats[table]]

@@ -14,6 +14,22 @@ rule compare:
         mem_mb=lambda wildcards: experiment.memory("compare", wildcards.set, wildcards.puzzle),
     params:
         code=experiment.code("compare"),
+        known=lambda wildcards: experiment.comparing_options(wildcards.set),
     shell:
         "jigsaw compare {input.pieces:q} --out {output:q} --measure {wildcards.measure:q}"
-        " --workers {threads} --log {log:q}"
+        " --workers {threads}{params.known} --log {log:q}"
+
+
+rule quality:
+    input:
+        edges="results/puzzles/{set}/{puzzle}/edges-{measure}.h5",
+        truth="results/puzzles/{set}/{puzzle}/truth.h5",
+    output:
+        "results/puzzles/{set}/{puzzle}/quality-{measure}.json",
+    log:
+        "results/logs/quality/{set}/{puzzle}-{measure}.log",
+    params:
+        code=experiment.code("quality"),
+    shell:
+        "jigsaw quality {input.edges:q} --truth {input.truth:q} --out {output:q}"
+        " --set {wildcards.set:q} --puzzle {wildcards.puzzle:q} --log {log:q}"

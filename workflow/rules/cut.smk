@@ -15,6 +15,7 @@ rule cut:
         code=experiment.code("cut"),
         size=config["piece_size"],
         seed=experiment.seed,
+        known=lambda wildcards: experiment.cutting_options(wildcards.set),
     shell:
         "jigsaw cut {input.images:q} --pieces {output.pieces:q} --truth {output.truth:q}"
-        " --piece-size {params.size} --seed {params.seed} --log {log:q}"
+        " --piece-size {params.size} --seed {params.seed}{params.known} --log {log:q}"

@@ -7,14 +7,16 @@ missing outputs of whatever depends on it when its own job must run again.
 
 rule kernels:
     input:
-        lambda wildcards: kernels("compare") if wildcards.stage == "solve" else [],
+        kernels_before,
     output:
         touch("results/kernels/{stage}-{code}"),
     log:
         "results/logs/kernels/{stage}-{code}.log",
     wildcard_constraints:
-        stage="compare|solve",
+        stage="compare|solve|search",
         code="[0-9a-f]+",
     localrule: True
+    params:
+        measures=lambda wildcards: experiment.measures(wildcards.stage),
     shell:
-        "jigsaw compile {wildcards.stage} --log {log:q}"
+        "jigsaw compile {wildcards.stage} {params.measures} --log {log:q}"

@@ -6,7 +6,7 @@ rule solve:
         edges=lambda wildcards: "results/puzzles/{set}/{puzzle}/edges-{measure}.h5".format(
             measure=experiment.settings(wildcards.preset).measure, **wildcards
         ),
-        kernels=kernels("solve"),
+        kernels=kernels_of_preset,
     output:
         "results/puzzles/{set}/{puzzle}/{preset}/{run}/solution.h5",
     log:
@@ -16,7 +16,7 @@ rule solve:
         mem_mb=lambda wildcards: experiment.memory("solve", wildcards.set, wildcards.puzzle),
     params:
         code=experiment.code("solve"),
-        options=lambda wildcards: experiment.solver_options(wildcards.preset),
+        options=lambda wildcards: experiment.solver_options(wildcards.preset, wildcards.set, wildcards.puzzle),
         seed=lambda wildcards: experiment.seed + int(wildcards.run),
     shell:
         "jigsaw solve {input.edges:q} --out {output:q} {params.options} --seed {params.seed}"

@@ -56,9 +56,51 @@ rule summary_table:
     params:
         code=experiment.code("table"),
         beside=lambda wildcards: config["tables"][wildcards.table].get("beside", []),
+        presets=experiment.presets(),
     shell:
         "jigsaw table {input.records:q} --out {output:q} --kind {wildcards.table}"
-        " --published {input.published:q} --beside {params.beside:q} --log {log:q}"
+        " --published {input.published:q} --beside {params.beside:q} --presets {params.presets:q} --log {log:q}"
 
 
-ruleorder: summary_table > set_table
+rule ablation_table:
+    input:
+        expand("results/records/{set}.json", set=experiment.sets_of("ablation")),
+    output:
+        report(
+            "results/tables/ablation.{format}",
+            caption="../report/ablation.rst",
+            category="Summary tables",
+            labels={"table": "ablation", "format": "{format}"},
+        ),
+    log:
+        "results/logs/tables/ablation-{format}.log",
+    wildcard_constraints:
+        format="csv|md|tex|png",
+    localrule: True
+    params:
+        code=experiment.code("table"),
+        presets=experiment.presets("ablation"),
+    shell:
+        "jigsaw table {input:q} --out {output:q} --kind ablation --presets {params.presets:q} --log {log:q}"
+
+
+rule measures_table:
+    input:
+        quality_files,
+    output:
+        report(
+            "results/tables/measures.{format}",
+            caption="../report/measures.rst",
+            category="Summary tables",
+            labels={"table": "measures", "format": "{format}"},
+        ),
+    log:
+        "results/logs/tables/measures-{format}.log",
+    localrule: True
+    params:
+        code=experiment.code("table"),
+    shell:
+        "jigsaw table {input:q} --out {output:q} --kind measures --log {log:q}"
+
+
+ruleorder: ablation_table > measures_table > summary_table > set_table

@@ -1,0 +1,220 @@
+"""An assembly under repair: pieces that lie in one frame of reference, and some that do not.
+
+What the search maximises is the sum of the gains of all contacts: how much less a relation costs than two
+open sides.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jigsaw.chromosome import none_of
+from jigsaw.compiled import kernel
+from jigsaw.edges import Edges
+from jigsaw.geometry import DX, DY
+from jigsaw.groups import enter, leave, neighbour, piece_at, workspace
+from jigsaw.measures import distinct_rows, relation
+
+PLACED = 0
+AWAY = -1
+ANYWHERE = np.array([-(1 << 24), -(1 << 24), 1 << 24, 1 << 24], np.int32)  # a window without bounds
+
+
+class Bonds(NamedTuple):
+    """What the search needs of an edge comparison."""
+
+    features: Any  # of the measure, to compare any two edges
+    near: np.ndarray  # (4 n, k) the most compatible edges of each edge, -1 where there are fewer
+    gains: np.ndarray  # (4 n, k) what touching them gains
+    none: float  # cost of an entry without a relation
+    turnable: bool  # whether pieces may be turned
+
+
+class Assembly(NamedTuple):
+    """Pieces and where they lie; the group of a piece is PLACED, AWAY, or 1 + the segment it floats in."""
+
+    records: np.ndarray  # one groups.RECORD a piece
+    table: np.ndarray  # hash table of places
+    contact: np.ndarray  # (4 n) float32: gain of what each edge touches, -1 for nothing
+    total: np.ndarray  # (1) float64: gain of all contacts
+    window: np.ndarray  # (4) first x, first y, end x, end y: where pieces may lie
+
+
+def bonds_of(edges: Edges) -> Bonds:
+    """Return the arrays that kernels read."""
+    none = none_of(edges)
+    gains = np.where(edges.nearest >= 0, np.maximum(none - edges.values, 0), 0).astype(np.float32)
+    near = np.where(gains > 0, edges.nearest, -1).astype(np.int32)
+    return Bonds(edges.features, near, gains, none, not edges.upright)
+
+
+def make_assembly(pieces: int) -> Assembly:
+    """Allocate an empty assembly."""
+    records, table = workspace(pieces)
+    return Assembly(
+        records=records,
+        table=table,
+        contact=np.empty(4 * pieces, np.float32),
+        total=np.zeros(1),
+        window=np.zeros(4, np.int32),
+    )
+
+
+@kernel
+def gain_of(bonds, e, f):
+    """Return what edges e and f gain by touching.
+
+    A list that is not full holds all with which its edge gains anything.
+    """
+    for j in range(bonds.near.shape[1]):
+        if bonds.near[e, j] == f:
+            return bonds.gains[e, j]
+        if bonds.near[e, j] < 0:
+            return np.float32(0)
+    if bonds.near[f, bonds.near.shape[1] - 1] < 0:
+        return np.float32(0)
+    return np.float32(max(bonds.none - relation(bonds.features, e, f) / 2, 0.0))
+
+
+@kernel
+def lay_out(assembly, bonds, layout):
+    """Place all pieces by a layout; those with a turn of -1 are away."""
+    records = assembly.records
+    assembly.table[:] = -1
+    assembly.contact[:] = -1
+    assembly.total[0] = 0
+    for p in range(len(records)):
+        records[p].x = layout[p, 0]
+        records[p].y = layout[p, 1]
+        records[p].turn = max(layout[p, 2], 0)
+        records[p].group = AWAY
+        if layout[p, 2] >= 0:
+            place(assembly, bonds, p, np.int64(layout[p, 0]), np.int64(layout[p, 1]), np.int64(layout[p, 2]))
+
+
+@kernel
+def read_layout(assembly, layout):
+    """Write the layout; away pieces get a turn of -1."""
+    records = assembly.records
+    for p in range(len(records)):
+        layout[p, 0] = records[p].x
+        layout[p, 1] = records[p].y
+        layout[p, 2] = records[p].turn if records[p].group == PLACED else -1
+
+
+@kernel
+def place(assembly, bonds, p, x, y, turn):
+    """Put a piece down."""
+    records = assembly.records
+    records[p].x = x
+    records[p].y = y
+    records[p].turn = turn
+    records[p].group = PLACED
+    enter(records, assembly.table, p)
+    for d in range(4):
+        q = np.int64(piece_at(records, assembly.table, PLACED, x + DX[d], y + DY[d]))
+        if q >= 0:
+            e = 4 * p + ((d - turn) & 3)
+            f = 4 * q + ((d + 2 - records[q].turn) & 3)
+            gain = gain_of(bonds, e, f)
+            assembly.contact[e] = gain
+            assembly.contact[f] = gain
+            assembly.total[0] += gain
+
+
+@kernel
+def lift(assembly, p, group):
+    """Take a piece up; it remembers where it lay."""
+    records = assembly.records
+    for e in range(4 * p, 4 * p + 4):
+        if assembly.contact[e] >= 0:
+            f = neighbour(records, assembly.table, e)
+            assembly.total[0] -= assembly.contact[e]
+            assembly.contact[e] = -1
+            assembly.contact[f] = -1
+    leave(records, assembly.table, p)
+    records[p].group = group
+
+
+@kernel
+def inside(assembly, x, y):
+    """Return whether a place is within the window."""
+    w = assembly.window
+    return w[0] <= x and x < w[2] and w[1] <= y and y < w[3]
+
+
+@kernel
+def free(assembly, x, y):
+    """Return whether a piece may be put at a place."""
+    return inside(assembly, x, y) and piece_at(assembly.records, assembly.table, PLACED, x, y) < 0
+
+
+@kernel
+def gain_at(assembly, bonds, p, x, y, turn):
+    """Return what a piece would gain at a place."""
+    records = assembly.records
+    total = np.float32(0)
+    for d in range(4):
+        q = np.int64(piece_at(records, assembly.table, PLACED, x + DX[d], y + DY[d]))
+        if q >= 0:
+            total += gain_of(bonds, 4 * p + ((d - turn) & 3), 4 * q + ((d + 2 - records[q].turn) & 3))
+    return total
+
+
+@kernel
+def fill(assembly, bonds, kinds):
+    """Put all away pieces into free places of the window, the most hemmed-in place first.
+
+    Pieces of one kind are alike; the first of them stands for all.
+    """
+    records, window = assembly.records, assembly.window
+    pieces = np.flatnonzero(records.group == AWAY)
+    if len(pieces) == 0:
+        return
+    pieces = pieces[np.argsort(kinds[pieces], kind="mergesort")]
+    away = len(pieces)
+    holes = [(np.int64(0), np.int64(0)) for _ in range(0)]
+    for row in range(window[1], window[3]):
+        for column in range(window[0], window[2]):
+            if free(assembly, column, row):
+                holes.append((np.int64(column), np.int64(row)))
+    while away > 0 and len(holes) > 0:
+        most, hole = -1, 0
+        for h in range(len(holes)):
+            x, y = holes[h]
+            hemmed = 0
+            for d in range(4):
+                hemmed += piece_at(records, assembly.table, PLACED, x + DX[d], y + DY[d]) >= 0
+            if hemmed > most:
+                most, hole = hemmed, h
+        x, y = holes[hole]
+        best, at, best_turn = np.float32(-1), 0, 0
+        for i in range(away):
+            p = pieces[i]
+            if i > 0 and kinds[p] == kinds[pieces[i - 1]]:
+                continue
+            for turn in range(4):
+                if bonds.turnable or turn == records[p].turn:
+                    gain = gain_at(assembly, bonds, p, x, y, turn)
+                    if gain > best:
+                        best, at, best_turn = gain, i, turn
+        place(assembly, bonds, pieces[at], x, y, best_turn)
+        away -= 1
+        for i in range(at, away):
+            pieces[i] = pieces[i + 1]
+        holes[hole] = holes[-1]
+        holes.pop()
+
+
+def kinds_of(bonds: Bonds) -> np.ndarray:
+    """Number the pieces so that those whose four edges are alike, turned if they may be, share a number."""
+    labels = distinct_rows(bonds.features)[1].reshape(-1, 4)
+    least = labels
+    for turns in (1, 2, 3) if bonds.turnable else ():
+        turned = np.roll(labels, turns, axis=1)
+        at = (least != turned).argmax(axis=1)[:, None]  # where they differ first
+        less = np.take_along_axis(turned, at, 1) < np.take_along_axis(least, at, 1)
+        least = np.where(less, turned, least)
+    return np.unique(least, axis=0, return_inverse=True)[1].reshape(-1)

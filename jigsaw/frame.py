@@ -1,0 +1,61 @@
+"""The frame of a single complete image: windows of as many places as there are pieces."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+_PER_SHAPE = 2  # windows of one shape
+_SPARSE = 64  # times as many places as pieces: an assembly so scattered has no frame
+
+
+def solid_part(relations: np.ndarray, contact: np.ndarray, threshold: float) -> np.ndarray:
+    """Return which pieces belong to the largest part held together by contacts stronger than a threshold."""
+    pieces = len(relations) // 4
+    e = np.flatnonzero((relations >= 0) & (contact > threshold))
+    links = coo_array((np.ones(len(e), bool), (e // 4, relations[e] // 4)), (pieces, pieces))
+    part = connected_components(links, directed=False)[1]
+    return part == np.bincount(part).argmax()
+
+
+def shapes_of(pieces: int) -> list[tuple[int, int]]:
+    """Return the widths and heights of all rectangles of so many pieces."""
+    return [(width, pieces // width) for width in range(1, pieces + 1) if pieces % width == 0]
+
+
+def windows(
+    positions: np.ndarray, shapes: list[tuple[int, int]], count: int
+) -> list[tuple[float, np.ndarray]]:
+    """Return the windows that hold most of the given positions, with the share they hold, best first."""
+    low = positions.min(axis=0)
+    width, height = (int(size) for size in positions.max(axis=0) - low + 1)
+    if width * height > _SPARSE * len(positions):
+        return []
+    sums = np.zeros((height + 1, width + 1), np.int64)
+    sums[positions[:, 1] - low[1] + 1, positions[:, 0] - low[0] + 1] = 1
+    sums = sums.cumsum(axis=0).cumsum(axis=1)
+    found = []
+    for w, h in shapes:
+        x = np.arange(min(0, width - w), max(0, width - w) + 1)
+        y = np.arange(min(0, height - h), max(0, height - h) + 1)
+        if len(x) * len(y) > _SPARSE * len(positions):
+            continue
+        x0, x1 = x.clip(0, width), (x + w).clip(0, width)
+        y0, y1 = y.clip(0, height), (y + h).clip(0, height)
+        held = sums[np.ix_(y1, x1)] - sums[np.ix_(y0, x1)] - sums[np.ix_(y1, x0)] + sums[np.ix_(y0, x0)]
+        for at in np.argsort(-held, axis=None, kind="stable")[:_PER_SHAPE]:
+            i, j = np.unravel_index(at, held.shape)
+            left, top = low[0] + x[j], low[1] + y[i]
+            window = np.array([left, top, left + w, top + h], np.int32)
+            found.append((held[i, j] / len(positions), window))
+    return sorted(found, key=lambda item: -item[0])[:count]
+
+
+def roomy_window(layout: np.ndarray) -> np.ndarray:
+    """Return a window around the placed pieces, as small as can be, that has a place for every piece."""
+    placed = layout[layout[:, 2] >= 0, :2]
+    low, high = placed.min(axis=0), placed.max(axis=0) + 1
+    while np.prod(high - low, dtype=np.int64) < len(layout):
+        low, high = low - 1, high + 1
+    return np.array([*low, *high], np.int32)
