@@ -26,7 +26,6 @@ from jigsaw.sources import code_of
 
 BAGS = "mixed_bags"  # the set that mixed bags form in paths and tables
 SUMMARIES = ("accuracy", "comparison", "performance")
-ABLATION = "ablation"
 _SCHEMA = Path(__file__).resolve().parents[1] / "workflow" / "schemas" / "config.schema.yaml"
 _SWITCHES = ("require_all", "download")
 STAGES = {
@@ -34,7 +33,6 @@ STAGES = {
     "compare": "dissimilarity",
     "quality": "quality",
     "solve": "solver",
-    "search": "search",
     "evaluate": "evaluation",
     "draw": "drawing",
     "table": "tables",
@@ -106,6 +104,13 @@ class Experiment:
                     )
             for name in self._named(experiment["sets"]):
                 self._known(name, f"experiments.{i}.sets")
+        for name, declared in self.config["sets"].items():
+            if "of" in declared:
+                self._known(declared["of"], f"sets.{name}.of", bags=False)
+                if "of" in self.config["sets"][declared["of"]]:
+                    raise JigsawError(
+                        f"config.yaml, sets.{name}.of: {declared['of']} has no images of its own"
+                    )
         for name in self.only:
             self._known(name, "only")
         for name in self._judged.get("sets", []):
@@ -158,9 +163,13 @@ class Experiment:
         """Where the folders of image sets are."""
         return self.root / (os.environ.get("JIGSAW_DATA") or self.config.get("data_dir") or "data")
 
+    def _origin(self, name: str) -> str:
+        """Return the set whose images a set has: mostly itself."""
+        return self.config["sets"][name].get("of", name)
+
     def folder(self, name: str) -> Path:
         """Return the folder of an image set."""
-        declared = self.config["sets"][name]
+        declared = self.config["sets"][self._origin(name)]
         if "skimage" in declared:
             package = find_spec("skimage")
             assert package is not None
@@ -174,6 +183,7 @@ class Experiment:
 
     def images(self, name: str) -> dict[str, Path]:
         """Return the image files of a set by their names without ending, checked against what is declared."""
+        name = self._origin(name)
         if name not in self._images:
             self._images[name] = self._find_images(name)
         return self._images[name]
@@ -264,6 +274,7 @@ class Experiment:
 
     def how_to_get(self, name: str) -> str:
         """Say how to get a set that is not there."""
+        name = self._origin(name)
         declared = self.config["sets"][name]
         text = f"image set {name} is not there: put its images into {self.folder(name)}"
         if not Path(declared["folder"]).is_absolute():
@@ -279,6 +290,7 @@ class Experiment:
         from jigsaw.fetch import fetch_set
 
         self._known(name, "sets", bags=False)
+        name = self._origin(name)
         declared = self.config["sets"][name]
         if "skimage" in declared:
             raise JigsawError(f"image set {name} comes with scikit-image: there is nothing to download")
@@ -296,7 +308,8 @@ class Experiment:
     @property
     def missing(self) -> list[str]:
         """What some experiment would run but cannot, and how to get it: a message for each set and bag."""
-        messages = [self.how_to_get(name) for name in self._wanted if name != BAGS and name not in self.sets]
+        lost = [name for name in self._wanted if name != BAGS and name not in self.sets]
+        messages = list(dict.fromkeys(self.how_to_get(name) for name in lost))
         for bag in self.config[BAGS] if BAGS in self._wanted else []:
             lacking = [name for name in self._sets_of_bag(bag) if not self._obtainable(name)]
             if lacking:
@@ -309,12 +322,12 @@ class Experiment:
             return [
                 part for bag in self._bags() for part in self._sets_of_bag(bag) if self._downloadable(part)
             ]
-        return [name] if self._downloadable(name) else []
+        return [self._origin(name)] if self._downloadable(name) else []
 
     def _downloadable(self, name: str) -> bool:
         return (
             bool(self.config.get("download"))
-            and "url" in self.config["sets"][name]
+            and "url" in self.config["sets"][self._origin(name)]
             and not self.is_there(name)
         )
 
@@ -388,8 +401,13 @@ class Experiment:
 
     def measures(self, stage: str) -> list[str]:
         """Return the measures whose kernels a stage needs."""
-        used = [self.settings(name) for name in (*self.presets(), *self.presets(ABLATION))]
-        names = [each.measure for each in used if stage != "search" or each.members > 0]
+        used = [
+            self.settings(preset)
+            for experiment in self.config["experiments"]
+            if any(name in self.sets for name in self._named(experiment["sets"]))
+            for preset in experiment["presets"]
+        ]
+        names = [settings.measure for settings in used if stage != "search" or settings.members > 0]
         judged = self._judged.get("measures", []) if stage == "compare" and self.judged() else []
         return list(dict.fromkeys([*names, *judged]))
 
@@ -418,5 +436,6 @@ class Experiment:
 
     def kernels(self, stage: str) -> str:
         """Return a name for the kernels of a stage as its code and the measures it needs are now."""
-        needed = hashlib.sha256(" ".join([self.code(stage), *self.measures(stage)]).encode())
+        code = self.code("solve" if stage == "search" else stage)
+        needed = hashlib.sha256(" ".join([code, *self.measures(stage)]).encode())
         return f"{stage}-{needed.hexdigest()[:16]}"

@@ -332,7 +332,8 @@ def measures_table(records: Sequence[Record]) -> Table:
     ]
     meaning = (
         "first choice: true adjacencies that are an edge's most compatible, in %; buddy precision: best "
-        "buddies that are true adjacencies; buddy recall: true adjacencies that are best buddies; seconds: comparing."
+        "buddies that are true adjacencies; buddy recall: true adjacencies that are best buddies; "
+        "seconds: comparing."
     )
     return Table("Measures", columns, rows, [meaning])
 

@@ -182,6 +182,7 @@ def test_solve_makes_a_solution(solved):
 
 def test_solve_has_an_option_for_each_parameter(call, solved, tmp_path):
     options = {"population": 17, "generations": 3, "elite": 2, "mutation": 0.25}
+    options |= {"members": 2, "rounds": 1, "passes": 3, "budget": 9.5}
     assert set(options) == set(jigsaw.PRESETS["paper"].as_dict()) - {"measure"}
     words = [word for key, value in options.items() for word in (f"--{key}", value)]
     code, _, _ = call(
@@ -190,7 +191,8 @@ def test_solve_has_an_option_for_each_parameter(call, solved, tmp_path):
     )
     assert code == 0
     solution = Solution.load(tmp_path / "S.h5")
-    assert solution.settings == {"measure": "ssd", **options}
+    outcome = {"size": None, "upright": False, "framed": solution.settings["framed"], "in_time": True}
+    assert solution.settings == {"measure": "ssd", **options, **outcome}
     assert (solution.seed, solution.preset, len(solution.history)) == (7, "mine", 4)
 
 
@@ -300,10 +302,24 @@ def test_a_blank_picture_is_solved(call, tmp_path):
     assert json.loads((tmp_path / "out" / "scores.json").read_text())["ceiling"] == 0
 
 
-def test_compile_needs_nothing_and_leaves_nothing(tmp_path):
-    done = typed("compile", cwd=tmp_path)
+@pytest.mark.parametrize("stage", ["compare", "solve", "search"])
+def test_compile_needs_nothing_and_leaves_nothing(stage, tmp_path):
+    done = typed("compile", stage, "ssd", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert os.listdir(tmp_path) == []
+
+
+def test_compile_knows_its_measures(tmp_path):
+    done = typed("compile", "compare", "sdd", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "unknown measure 'sdd'; known: ssd, mgc, prediction, fused" in done.stderr
+
+
+def test_a_size_is_width_by_height(call, solved, tmp_path):
+    for text in ("24", "24x", "x18", "24*18", "axb"):
+        code, _, err = call("solve", solved / "E.h5", "--out", tmp_path / "S.h5", "--size", text)
+        assert code == 2
+        assert "is not WxH, as in 24x18" in err
 
 
 def test_fetch_gets_a_declared_set(call, tmp_path):

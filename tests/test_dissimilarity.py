@@ -127,7 +127,8 @@ def test_edges_adjacent_in_a_smooth_picture_fit_better_than_any_others():
 def test_nearest_edges_buddies_and_mean_are_those_of_the_reference(bag, k):
     edges = compare(bag, neighbors=k)
     expected = reference.compare(reference.strips(bag.pixels))
-    assert_equal_to_reference(allpairs.Nearest(edges.nearest, edges.values, edges.mean), expected, k)
+    found = allpairs.Nearest(edges.nearest, edges.values, edges.mean, edges.features)
+    assert_equal_to_reference(found, expected, k)
     assert edges.buddy.tolist() == expected.buddy
 
 
@@ -170,7 +171,7 @@ def test_a_photograph_is_compared_as_by_a_full_matrix():
     order = np.argsort(dense, axis=1, kind="stable")
     np.testing.assert_array_equal(edges.nearest, order[:, : edges.nearest.shape[1]])
     in_order = np.take_along_axis(dense, order, axis=1)
-    np.testing.assert_array_equal(edges.values, in_order[:, :16].astype(np.float32))
+    np.testing.assert_array_equal(edges.values, in_order[:, : edges.values.shape[1]].astype(np.float32))
     assert edges.mean == pytest.approx(dense[~same].mean(), rel=1e-6)
     first = order[:, 0]
     assert edges.buddy.tolist() == [f if first[f] == e else -1 for e, f in enumerate(first)]

@@ -136,20 +136,27 @@ def test_every_solver_setting_can_be_configured():
 
 def test_the_preset_paper_is_that_of_the_package(config):
     assert Experiment(config, ROOT).settings("paper") == PRESETS["paper"]
-    assert config["presets"]["paper"] == {"base": "paper", **PRESETS["paper"].as_dict()}
+    said = config["presets"]["paper"]
+    assert said == {
+        "base": "paper",
+        **{key: PRESETS["paper"].as_dict()[key] for key in said if key != "base"},
+    }
+    assert Experiment(config, ROOT).settings("best") == PRESETS["best"]
 
 
 def test_the_preset_paper_is_that_of_the_paper():
-    assert PRESETS["paper"].as_dict() == {
-        "measure": "ssd", "population": 300, "generations": 100, "elite": 4, "mutation": 0.001,
-    }  # fmt: skip
+    settings = PRESETS["paper"].as_dict()
+    assert settings["members"] == 0  # no search after the genetic algorithm
+    assert [settings[key] for key in ("measure", "population", "generations", "elite", "mutation")] == [
+        "ssd", 300, 100, 4, 0.001,
+    ]  # fmt: skip
 
 
 def test_all_literature_sets_are_declared_with_their_numbers(config):
     declared = {
         name: (content.get("images"), content.get("pieces"))
         for name, content in config["sets"].items()
-        if name != "bundled"
+        if name != "bundled" and "of" not in content
     }
     assert declared == LITERATURE
     assert all("url" in config["sets"][name] or "page" in config["sets"][name] for name in LITERATURE)
@@ -314,10 +321,71 @@ def test_the_options_of_a_preset_are_understood_by_the_command(tiny):
 
     tiny["presets"]["quick"]["mutation"] = 1e-7
     experiment = Experiment(tiny, ROOT)
-    words = ["solve", "e.h5", "--out", "s.h5", *experiment.solver_options("quick").split()]
+    words = ["solve", "e.h5", "--out", "s.h5", *experiment.solver_options("quick", "tiny", "a").split()]
     options = parser().parse_args(words)
     assert _settings(options) == experiment.settings("quick")
     assert options.name == "quick"
+
+
+def test_what_is_known_of_a_set_reaches_the_commands(tiny):
+    from jigsaw.cli import parser
+
+    tiny["sets"]["known"] = {
+        "title": "Known", "of": "tiny", "keep_orientation": True, "missing": 0.25, "known_size": True,
+    }  # fmt: skip
+    tiny["presets"]["searching"] = {"base": "best", "measure": "ssd"}
+    experiment = Experiment(tiny, ROOT)
+    assert experiment.puzzles("known") == experiment.puzzles("tiny")
+    cutting = f"cut a.png --pieces p.h5 --truth t.h5{experiment.cutting_options('known')}"
+    options = parser().parse_args(cutting.split())
+    assert (options.keep_orientation, options.missing) == (True, 0.25)
+    comparing = f"compare p.h5 --out e.h5{experiment.comparing_options('known')}"
+    assert parser().parse_args(comparing.split()).keep_orientation
+    solving = f"solve e.h5 --out s.h5 {experiment.solver_options('searching', 'known', 'a')}"
+    width, height = parser().parse_args(solving.split()).size
+    assert width * height == experiment.pieces("known", "a")
+    assert experiment.cutting_options("tiny") == experiment.comparing_options("tiny") == ""
+    assert "--size" not in experiment.solver_options("searching", "tiny", "a")
+    assert "--size" not in experiment.solver_options("quick", "known", "a")  # nothing there would use it
+
+
+@pytest.mark.parametrize("origin", ["nowhere", "second"])
+def test_a_set_of_a_set_without_images_is_refused(tiny, origin):
+    tiny["sets"]["second"] = {"title": "Second", "of": "tiny"}
+    tiny["sets"]["third"] = {"title": "Third", "of": origin}
+    assert "sets.third.of" in refused(tiny)
+
+
+def test_runs_with_a_table_of_their_own_stay_out_of_the_summaries(tiny):
+    tiny["presets"] |= {"other": {"base": "best"}, "third": {"base": "paper", "measure": "mgc"}}
+    tiny["experiments"] += [{"sets": ["tiny"], "presets": ["quick", "other", "third"], "table": "ablation"}]
+    experiment = Experiment(tiny, ROOT)
+    assert experiment.presets() == ["quick"]
+    assert experiment.presets("ablation") == ["quick", "other", "third"]
+    assert experiment.sets_of("ablation") == ["tiny"]
+    assert len(experiment.jobs("tiny")) == 3 * len(experiment.puzzles("tiny"))
+
+
+def test_only_kernels_that_are_used_are_compiled(tiny):
+    assert Experiment(tiny, ROOT).measures("compare") == ["ssd"]
+    assert Experiment(tiny, ROOT).measures("search") == []
+    before = Experiment(tiny, ROOT).kernels("solve")
+    tiny["presets"]["other"] = {"base": "best"}
+    tiny["experiments"][0]["presets"].append("other")
+    tiny["measures"] = {"sets": ["tiny"], "measures": ["mgc", "fused"]}
+    experiment = Experiment(tiny, ROOT)
+    assert experiment.measures("compare") == ["ssd", "fused", "mgc"]
+    assert experiment.measures("solve") == ["ssd", "fused"]
+    assert experiment.measures("search") == ["fused"]
+    assert experiment.kernels("solve") != before
+    assert ("tiny", "a", "mgc") in experiment.judged()
+
+
+def test_an_unknown_measure_to_judge_is_refused(tiny):
+    tiny["measures"] = {"sets": ["tiny"], "measures": ["ssd", "sdd"]}
+    assert "measures.measures: unknown measure 'sdd'" in refused(tiny)
+    tiny["measures"] = {"sets": ["tony"], "measures": ["ssd"]}
+    assert "measures.sets: there is no image set 'tony'" in refused(tiny)
 
 
 def test_a_set_that_no_experiment_names_is_not_run(tiny):
@@ -540,7 +608,7 @@ def stages_changed_by(tmp_path_factory):
     return edited
 
 
-@pytest.mark.parametrize("module", ["crossover.py", "genetic.py", "selection.py", "groups.py", "solver.py"])
+@pytest.mark.parametrize("module", ["crossover.py", "genetic.py", "groups.py", "search.py", "solver.py"])
 def test_an_edit_of_the_solver_concerns_solving_only(stages_changed_by, module):
     assert stages_changed_by(module) == {"solve"}
 

@@ -5,11 +5,18 @@ A measure is a module with
 - `Features`, a NamedTuple (its class of a name of its own) of arrays with one row an edge, the first of which
   holds the border's colours, and `features(pixels)`, which makes them: all it takes to compare two edges;
 - `operands(features)`: float32 matrices U and V whose product U Vᵀ approximates the scores of all pairs;
-- `score(features, e, f)`: a kernel, the exact score of a pair, the same for (f, e);
+- `score(features, e, f)`: a kernel, the exact score of a pair;
 - `value(score)`: a kernel, the dissimilarity that a score stands for, growing with it;
 - `ROOT`: whether that is proportional to the score's root, or else to the score itself.
 
-To add one, write such a module and name it in `MEASURES`.
+and, where it is so,
+
+- `CANDIDATES`: the product U Vᵀ is only a relative of the measure; this many of its nearest are rescored;
+- `SYMMETRIC = False`: the score of (e, f) is not that of (f, e);
+- `fitted(features, rivals, candidates)`: features with what is fitted to the whole bag;
+- `NONE`: cost of an open side, instead of twice the mean dissimilarity.
+
+To add one, write such a module and name it in `MEASURES`; docs/measures.md has an example.
 """
 
 from __future__ import annotations
