@@ -55,7 +55,8 @@ def nearest(measure: ModuleType, features: Any, k: int, workers: int = 1, uprigh
     candidates[screened >= _FAR / 2] = -1
 
     if hasattr(measure, "fitted"):
-        own = first[candidates] // 4 == first[:, None] // 4
+        sides = owner.reshape(-1, 4)[first // 4]  # looks of the four edges of each row's piece, no rivals
+        own = sum(candidates == sides[:, side, None] for side in range(4))
         distinct = measure.fitted(
             distinct, np.where(candidates >= 0, counts[candidates] - own, 0), candidates
         )
@@ -253,12 +254,13 @@ def _score(first, last, features, candidates, exact):
 def _share(features, candidates, exact):
     """Give every row that is a candidate of another, but not the other way round, its worst place."""
     kept = candidates.shape[1]
+    original = candidates.copy()
     worst = np.empty(len(candidates), np.int64)
     for row in range(len(candidates)):
         worst[row] = np.argmax(exact[row])
     for row in range(len(candidates)):
         for c in range(kept):
-            other = candidates[row, c]
+            other = original[row, c]
             if other < 0:
                 continue
             known = False
@@ -328,6 +330,7 @@ def _collect(
         if limits[row] == np.inf or (found[e, k - 1] >= 0 and scores[e, k - 1] < limits[row]):
             continue
         found[e] = -1
+        scores[e] = np.inf
         for other in range(len(starts) - 1):
             if upright and members[starts[other]] & 3 != (e + 2) & 3:
                 continue

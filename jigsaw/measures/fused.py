@@ -28,7 +28,7 @@ LIMIT = 12.0  # of the dissimilarity
 NONE = LIMIT  # cost of an open side
 SCALE = 16
 W_MGC, W_COLOUR, W_CHANGE = 3.5, 2.6, 4.8
-FLOOR = 0.02  # of a feature: a little, as a share of the median second-smallest of all edges
+FLOOR = 0.02  # of a feature: a little, as a share of the median second-smallest of all distinct edges
 SHARPNESS = 0.75
 
 

@@ -1,0 +1,106 @@
+"""The measures `prediction` and `fused`, slowly: all edges with all edges, by the formulas.
+
+Nothing is screened and nothing is left out: the rivals of an edge are all edges of other pieces or, of
+upright pieces, all those on the opposite side. An edge is 4 piece + side; a matrix has an entry for every
+pair of edges, also for those that cannot touch.
+"""
+
+import numpy as np
+from reference import Comparison
+from skimage.color import rgb2lab
+
+MOST = 12.0  # that -ln p may be
+
+
+def rows_of(pixels, lab):
+    """The two outermost pixel rows of all edges, read clockwise: border and next, (4 n, K, 3) each."""
+    turned = np.array([np.rot90(piece, side) for piece in pixels for side in range(4)])
+    colours = np.rint(16 * rgb2lab(turned)) if lab else turned.astype(float)
+    return colours[:, 0], colours[:, 1]
+
+
+def allowed(edges, upright=False):
+    """Which pairs of edges can touch: those of different pieces; of upright pieces, opposite sides."""
+    e, f = np.indices((edges, edges))
+    different = e // 4 != f // 4
+    return different & (e % 4 == (f + 2) % 4) if upright else different
+
+
+def compare(dissimilarities, possible):
+    """The edges that can touch each edge, best first, ties by number; best buddies; the mean."""
+    nearest = [
+        sorted(np.flatnonzero(possible[e]).tolist(), key=lambda f, row=row: (row[f], f))
+        for e, row in enumerate(dissimilarities)
+    ]
+    first = [row[0] if row else -1 for row in nearest]
+    buddy = [f if f >= 0 and first[f] == e else -1 for e, f in enumerate(first)]
+    mean = dissimilarities[possible].mean() if possible.any() else 0.0
+    return Comparison(nearest, buddy, float(mean), dissimilarities)
+
+
+# --- Prediction ---------------------------------------------------------------------------------------
+
+
+def prediction(pixels):
+    """How far each edge (column) is from what each edge (row) expects, in L*a*b* units."""
+    border, following = rows_of(pixels, lab=True)
+    expected = border + (border - following)
+    facing = border[:, ::-1]
+    return np.array([np.abs(each - facing).sum(axis=(1, 2)) for each in expected]) / 16
+
+
+# --- Mahalanobis gradient compatibility -----------------------------------------------------------------
+
+
+def gradient_compatibility(pixels):
+    """Gallagher's compatibility of all pairs of edges, both ways added; `reference` has that of one pair."""
+    border, following = rows_of(pixels, lab=False)
+    unit = np.vstack([np.zeros(3), np.ones(3), -np.ones(3), np.eye(3), -np.eye(3)])
+    one_way = np.empty((len(border), len(border)))
+    for e, gradients in enumerate(border - following):
+        precision = np.linalg.inv(np.cov(np.vstack([gradients, unit]), rowvar=False))
+        steps = border[:, ::-1] - border[e] - gradients.mean(axis=0)
+        one_way[e] = ((steps @ precision) * steps).sum(axis=(1, 2))
+    return one_way + one_way.T
+
+
+# --- Fused ----------------------------------------------------------------------------------------------
+
+
+def colour_and_change(pixels):
+    """S and A of all pairs of edges, each continued by half a pixel, in 1/32 of a L*a*b* unit."""
+    border, following = rows_of(pixels, lab=True)
+    midway = 2 * (border + (border - following) / 2)
+    facing = midway[:, ::-1]
+    colour = [np.abs(each - facing).sum(axis=(1, 2)) for each in midway]
+    change = [np.abs(np.diff(each - facing, axis=1)).sum(axis=(1, 2)) for each in midway]
+    return np.array(colour), np.array(change)
+
+
+def a_little(measured, possible):
+    """A fiftieth of the median, over all edges, of the second-smallest value, or of the only one."""
+    seconds = [sorted(row[can])[:2][-1] for row, can in zip(measured, possible, strict=True) if can.any()]
+    return 0.02 * max(np.median(seconds), 1e-3) if seconds else 0.02
+
+
+def log_sum(terms, possible):
+    """The logarithm of the sum of the exponentials of those terms of each row that are possible."""
+    total = np.zeros(len(terms))
+    for e, (row, can) in enumerate(zip(terms, possible, strict=True)):
+        if can.any():
+            total[e] = np.logaddexp.reduce(row[can])
+    return total
+
+
+def fused(pixels, upright=False):
+    """The probability that two edges touch, as -ln p, never below 0 nor above MOST, of all pairs."""
+    measured = (gradient_compatibility(pixels), *colour_and_change(pixels))
+    possible = allowed(4 * len(pixels), upright)
+    odds = -sum(
+        weight * np.log(each + a_little(each, possible))
+        for weight, each in zip((3.5, 2.6, 4.8), measured, strict=True)
+    )
+    r = log_sum(odds, possible)
+    normalised = 0.75 * (2 * odds - r[:, None] - r)
+    q = log_sum(normalised, possible)
+    return np.clip((q[:, None] + q) / 2 - normalised, 0, MOST)
