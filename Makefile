@@ -25,7 +25,7 @@ $(VENV)/.complete: requirements.txt pyproject.toml
 	@touch $@
 
 test: setup
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 bench: setup
 	@$(BIN)/python benchmarks/bench.py $(if $(QUICK),--quick)

@@ -45,8 +45,11 @@ class Assembly(NamedTuple):
 def bonds_of(edges: Edges) -> Bonds:
     """Return the arrays that kernels read."""
     none = none_of(edges)
-    gains = np.where(edges.nearest >= 0, np.maximum(none - edges.values, 0), 0).astype(np.float32)
-    near = np.where(gains > 0, edges.nearest, -1).astype(np.int32)
+    gains = np.zeros(edges.nearest.shape, np.float32)
+    _list_gains(edges.features, edges.nearest, none, gains)
+    order = np.argsort(-gains, axis=1, kind="stable")
+    gains = np.take_along_axis(gains, order, 1)
+    near = np.where(gains > 0, np.take_along_axis(edges.nearest, order, 1), -1).astype(np.int32)
     return Bonds(edges.features, near, gains, none, not edges.upright)
 
 
@@ -63,19 +66,36 @@ def make_assembly(pieces: int) -> Assembly:
 
 
 @kernel
-def gain_of(bonds, e, f):
-    """Return what edges e and f gain by touching.
+def _gain(features, none, e, f):
+    """Return what edges e and f gain by touching, computed."""
+    return np.float32(max(none - relation(features, min(e, f), max(e, f)) / 2, 0.0))
 
-    A list that is not full holds all with which its edge gains anything.
+
+@kernel
+def _list_gains(features, near, none, gains):
+    """Fill in the gains of listed pairs."""
+    for e in range(len(near)):
+        for j in range(near.shape[1]):
+            if near[e, j] >= 0:
+                gains[e, j] = _gain(features, none, e, np.int64(near[e, j]))
+
+
+@kernel
+def gain_of(bonds, e, f):
+    """Return what edges e and f gain by touching, whichever is named first.
+
+    A list that is not full holds all with which its edge gains anything, but for what the other one lists.
     """
-    for j in range(bonds.near.shape[1]):
-        if bonds.near[e, j] == f:
-            return bonds.gains[e, j]
-        if bonds.near[e, j] < 0:
-            return np.float32(0)
-    if bonds.near[f, bonds.near.shape[1] - 1] < 0:
+    near, last = bonds.near, bonds.near.shape[1] - 1
+    for one, other in ((e, f), (f, e)):
+        for j in range(last + 1):
+            if near[one, j] == other:
+                return bonds.gains[one, j]
+            if near[one, j] < 0:
+                break
+    if near[e, last] < 0 or near[f, last] < 0:
         return np.float32(0)
-    return np.float32(max(bonds.none - relation(bonds.features, e, f) / 2, 0.0))
+    return _gain(bonds.features, bonds.none, e, f)
 
 
 @kernel

@@ -7,16 +7,19 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 _PER_SHAPE = 2  # windows of one shape
-_SPARSE = 64  # times as many places as pieces: an assembly so scattered has no frame
+_MOST = 1 << 20  # windows of one shape, and places, that are looked at without a second thought;
+_SPARSE = 64  # beyond that, only so many times the number of pieces: what is so scattered has no frame
 
 
-def solid_part(relations: np.ndarray, contact: np.ndarray, threshold: float) -> np.ndarray:
-    """Return which pieces belong to the largest part held together by contacts stronger than a threshold."""
+def solid_part(
+    relations: np.ndarray, contact: np.ndarray, threshold: float, placed: np.ndarray
+) -> np.ndarray:
+    """Return which placed pieces are the largest part held together by contacts above a threshold."""
     pieces = len(relations) // 4
     e = np.flatnonzero((relations >= 0) & (contact > threshold))
     links = coo_array((np.ones(len(e), bool), (e // 4, relations[e] // 4)), (pieces, pieces))
     part = connected_components(links, directed=False)[1]
-    return part == np.bincount(part).argmax()
+    return placed & (part == np.bincount(part, placed).argmax())
 
 
 def shapes_of(pieces: int) -> list[tuple[int, int]]:
@@ -30,7 +33,8 @@ def windows(
     """Return the windows that hold most of the given positions, with the share they hold, best first."""
     low = positions.min(axis=0)
     width, height = (int(size) for size in positions.max(axis=0) - low + 1)
-    if width * height > _SPARSE * len(positions):
+    most = max(_SPARSE * len(positions), _MOST)
+    if width * height > most:
         return []
     sums = np.zeros((height + 1, width + 1), np.int64)
     sums[positions[:, 1] - low[1] + 1, positions[:, 0] - low[0] + 1] = 1
@@ -39,7 +43,7 @@ def windows(
     for w, h in shapes:
         x = np.arange(min(0, width - w), max(0, width - w) + 1)
         y = np.arange(min(0, height - h), max(0, height - h) + 1)
-        if len(x) * len(y) > _SPARSE * len(positions):
+        if len(x) * len(y) > most:
             continue
         x0, x1 = x.clip(0, width), (x + w).clip(0, width)
         y0, y1 = y.clip(0, height), (y + h).clip(0, height)

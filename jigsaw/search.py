@@ -180,7 +180,8 @@ class _Pool:
         tasks, origin = [], []
         for i, member in enumerate(members):
             solid = self._solid(member)
-            for share, window in windows(member.layout[solid, :2], shapes, _WINDOWS):
+            positions = member.layout[solid, :2]
+            for share, window in windows(positions, shapes, _WINDOWS) or _at_corner(positions, size):
                 if size is not None or (share > _HELD and solid.sum() > _SOLID * self.pieces):
                     there = member._replace(window=window)
                     tasks += [Task(there, _TRIAL, cut=cut * self.bonds.none) for cut in _CUTS]
@@ -245,9 +246,10 @@ class _Pool:
     def _solid(self, member: Member) -> np.ndarray:
         assembly, _, _ = tools = self._take_tools()
         lay_out(assembly, self.bonds, member.layout)
-        solid = solid_part(placed_relations(member.layout), assembly.contact, self.bonds.none / 2)
+        placed = member.layout[:, 2] >= 0
+        solid = solid_part(placed_relations(member.layout), assembly.contact, self.bonds.none / 2, placed)
         self._tools.append(tools)
-        return solid & (member.layout[:, 2] >= 0)
+        return solid
 
     def _take_tools(self) -> tuple[Assembly, Bench, np.ndarray]:
         if self._tools:
@@ -262,6 +264,14 @@ def placed_relations(layout: np.ndarray) -> np.ndarray:
     found = relations_of(layout[placed])
     relations[placed] = np.where(found >= 0, 4 * placed[found // 4] + found % 4, -1)
     return relations.reshape(-1)
+
+
+def _at_corner(positions: np.ndarray, size: tuple[int, int] | None) -> list[tuple[float, np.ndarray]]:
+    """Return a window of a known size at the corner of the positions, for lack of a better place."""
+    if size is None:
+        return []
+    low = positions.min(axis=0)
+    return [(0.0, np.array([*low, *(low + size)], np.int32))]
 
 
 def _best(members: Iterable[Member]) -> Member:

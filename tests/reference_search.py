@@ -1,0 +1,224 @@
+"""The search, slowly: what an assembly gains, what holds together, which windows there are.
+
+And a table with pieces on it, whose every number can be compared with that. As in `reference`, a group is a
+dictionary {piece: (x, y, turn)}; here it has the pieces that are placed. Nothing is quick or clever.
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import reference
+
+from jigsaw.assembly import (
+    ANYWHERE,
+    AWAY,
+    PLACED,
+    Bonds,
+    bonds_of,
+    kinds_of,
+    lay_out,
+    make_assembly,
+    read_layout,
+)
+from jigsaw.dissimilarity import compare
+from jigsaw.groups import piece_at
+from jigsaw.pieces import Bag
+from jigsaw.randomness import start
+from jigsaw.repair import make_bench
+
+# --- What is gained -----------------------------------------------------------------------------------
+
+
+def dissimilarities(bonds):
+    """The colour differences of all edges with all edges."""
+    strips = bonds.features.strips.reshape(len(bonds.near), -1, 3).astype(int)
+    return np.sqrt(reference.all_squared(strips)) / 16
+
+
+def all_gains(bonds, dissimilarities):
+    """What every edge gains from every other: as its list says, else as its dissimilarity says."""
+    none = bonds.none
+    gains = np.maximum(none - (dissimilarities + dissimilarities.T) / 2, 0)
+    listed = [
+        dict(zip(near, gain, strict=True))
+        for near, gain in zip(bonds.near.tolist(), bonds.gains, strict=True)
+    ]
+    for e, mine in enumerate(listed):
+        for f, others in enumerate(listed):
+            if f in mine:
+                gains[e, f] = mine[f]
+            elif e in others:
+                gains[e, f] = others[e]
+            elif -1 in mine or -1 in others:  # a list that is not full has everything worth having
+                gains[e, f] = 0
+    return gains
+
+
+def contacts(group, gains):
+    """What each edge of each placed piece gains from the edge it touches: {edge: gain}."""
+    found = {}
+    for e, f in reference.relations_of([group]):
+        found[e] = found[f] = gains[e, f]
+    return found
+
+
+def total(group, gains):
+    """The sum of the gains of all contacts."""
+    return sum(contacts(group, gains).values()) / 2
+
+
+def gain_there(group, gains, piece, x, y, turn):
+    """What a piece would gain at a free place."""
+    return total({**group, piece: (x, y, turn)}, gains) - total(group, gains)
+
+
+# --- What holds together ------------------------------------------------------------------------------
+
+
+def segments(group, relations):
+    """The sets of placed pieces that some relations hold together."""
+    label = reference.components(relations, max(group, default=-1) + 1)
+    return [{p for p in group if label[p] == name} for name in sorted({label[p] for p in group})]
+
+
+def loose(group, relations, region):
+    """The sets of pieces of a region that hold together and that nothing outside the region holds."""
+    return [segment for segment in segments(group, relations) if segment <= set(region)]
+
+
+# --- Frames -------------------------------------------------------------------------------------------
+
+
+def held_by(positions, window):
+    """How many positions a window holds."""
+    left, top, right, bottom = window
+    return sum(left <= x < right and top <= y < bottom for x, y in positions)
+
+
+def all_windows(positions, shape):
+    """All windows of a shape with any of the positions."""
+    (width, height), (xs, ys) = shape, zip(*positions, strict=True)
+    return [
+        (left, top, left + width, top + height)
+        for left in range(min(xs) - width + 1, max(xs) + 1)
+        for top in range(min(ys) - height + 1, max(ys) + 1)
+    ]
+
+
+def no_more_beyond_than_need_be(positions, window):
+    """Whether a window is within the box of the positions, or that within the window, across and down."""
+    left, top, right, bottom = window
+    xs, ys = zip(*positions, strict=True)
+    across = sorted([left - min(xs), max(xs) + 1 - right])
+    down = sorted([top - min(ys), max(ys) + 1 - bottom])
+    return all(low >= 0 or high <= 0 for low, high in (across, down))
+
+
+# --- Pieces on a table --------------------------------------------------------------------------------
+
+
+class Puzzle(NamedTuple):
+    bonds: Bonds
+    gains: np.ndarray  # slowly
+    kinds: np.ndarray
+
+    @property
+    def pieces(self):
+        return len(self.kinds)
+
+
+def puzzle_of(pixels, neighbors=32, none=1.0, upright=False):
+    """A bag compared by colour differences, with an open side costing `none` times as much as usual."""
+    edges = compare(Bag(pixels), neighbors=neighbors, upright=upright)
+    bonds = bonds_of(replace(edges, mean=none * edges.mean))
+    dissimilarities = np.sqrt(reference.all_squared(reference.strips(pixels))) / 16
+    return Puzzle(bonds, all_gains(bonds, dissimilarities), kinds_of(bonds))
+
+
+def random_puzzle(seed, pieces, colours=256, size=3, **options):
+    """Pieces of random pixels; few colours give many pieces that are alike."""
+    rng = np.random.default_rng(seed)
+    palette = rng.integers(0, 256, (colours, 3), dtype=np.uint8)
+    return puzzle_of(palette[rng.integers(0, colours, (pieces, size, size))], **options)
+
+
+def random_layout(seed, pieces, side, away=0.0, upright=False):
+    """Pieces scattered over a square, some of them away."""
+    rng = np.random.default_rng(seed)
+    places = rng.permutation(side * side)[:pieces]
+    turns = np.zeros(pieces, int) if upright else rng.integers(0, 4, pieces)
+    turns[rng.random(pieces) < away] = -1
+    return np.column_stack([places % side - 2, places // side + 1, turns]).astype(np.int32)
+
+
+class Table:
+    """Pieces of a puzzle, placed or away, and a bench to work on them."""
+
+    def __init__(self, puzzle, layout, window=ANYWHERE, seed=0):
+        self.puzzle, self.bonds, self.gains = puzzle, puzzle.bonds, puzzle.gains
+        self.assembly, self.bench = make_assembly(puzzle.pieces), make_bench(puzzle.pieces)
+        self.assembly.window[:] = window
+        start(self.bench.random, seed, 0, 0)
+        lay_out(self.assembly, self.bonds, np.ascontiguousarray(layout, np.int32))
+
+    @property
+    def layout(self):
+        layout = np.empty((self.puzzle.pieces, 3), np.int32)
+        read_layout(self.assembly, layout)
+        return layout
+
+    @property
+    def total(self):
+        return float(self.assembly.total[0])
+
+    @property
+    def group(self):
+        """Where the placed pieces lie."""
+        return {p: place for p, place in reference.group_in(self.layout).items() if place[2] >= 0}
+
+    @property
+    def away(self):
+        return np.flatnonzero(self.assembly.records["group"] == AWAY).tolist()
+
+    @property
+    def floating(self):
+        """The segments that are taken up, as lists of pieces."""
+        bench = self.bench
+        return [bench.pieces[bench.first[s] : bench.last[s]].tolist() for s in range(bench.counts[1])]
+
+    def piece_at(self, x, y):
+        return piece_at(self.assembly.records, self.assembly.table, PLACED, x, y)
+
+    def entered(self):
+        """All pieces in the hash table, as often as they are there."""
+        found = []
+        for piece in self.assembly.table.tolist():
+            while piece >= 0:
+                found.append(piece)
+                piece = int(self.assembly.records[piece]["chain"])
+        return sorted(found)
+
+    def assert_agrees(self):
+        """Every number is what the slow recomputation from the layout says."""
+        group = self.group
+        places = [(x, y) for x, y, _ in group.values()]
+        assert len(set(places)) == len(places), "two pieces lie on one another"
+        assert self.entered() == sorted(group)
+        for piece, (x, y, turn) in group.items():
+            assert self.piece_at(x, y) == piece
+            assert 0 <= turn < 4
+        expected = np.full(4 * self.puzzle.pieces, -1.0)
+        for e, gain in contacts(group, self.gains).items():
+            expected[e] = gain
+        np.testing.assert_allclose(self.assembly.contact, expected, rtol=1e-5, atol=1e-4)
+        assert abs(self.total - total(group, self.gains)) < 1e-5 * (1 + abs(self.total))
+
+    def assert_whole(self):
+        """Nothing floats, all that is placed lies in the window, and every number is right."""
+        assert sorted([*self.group, *self.away]) == list(range(self.puzzle.pieces))
+        left, top, right, bottom = self.assembly.window.tolist()
+        for x, y, _ in self.group.values():
+            assert left <= x < right
+            assert top <= y < bottom
+        self.assert_agrees()

@@ -1,0 +1,398 @@
+"""The search after the genetic algorithm: pictures are put together, in a frame where they fill one."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from puzzles import true_layout
+from reference_search import Table, puzzle_of, random_layout
+
+import jigsaw
+from jigsaw.assembly import bonds_of
+from jigsaw.errors import JigsawError
+from jigsaw.geometry import relations_of
+from jigsaw.measures import MEASURES
+from jigsaw.pieces import Bag
+from jigsaw.presets import Settings
+from jigsaw.search import search
+from jigsaw.synthetic import picture
+
+SIZE = 8  # pixels
+QUICK = Settings(population=16, generations=3, members=3, rounds=2, passes=4, budget=60.0)
+FUSED = QUICK.changed(measure="fused")
+
+
+def cut(rows, columns, seed=2, **options):
+    return jigsaw.cut([picture(rows, columns, SIZE, seed)], SIZE, seed, **options)
+
+
+def noise(pieces, seed=0):
+    return Bag(np.random.default_rng(seed).integers(0, 256, (pieces, 6, 6, 3), dtype=np.uint8))
+
+
+def blank(pieces):
+    return Bag(np.full((pieces, 6, 6, 3), 90, np.uint8))
+
+
+def box(layout):
+    """Width and height of what is placed."""
+    return tuple((layout[:, :2].max(axis=0) - layout[:, :2].min(axis=0) + 1).tolist())
+
+
+def assert_valid(solution, pieces):
+    """Every piece is placed once, at a place of its own, and all numbers agree."""
+    layout = solution.layout
+    assert layout.shape == (pieces, 3)
+    assert len({(x, y) for x, y, _ in layout.tolist()}) == pieces
+    assert set(layout[:, 2].tolist()) <= {0, 1, 2, 3}
+    assert layout[:, :2].min(axis=0).tolist() == [0, 0]
+    np.testing.assert_array_equal(solution.relations, relations_of(layout))
+    assert np.isfinite(solution.fitness)
+
+
+def neighbour_score(solution, truth, bag):
+    return jigsaw.evaluate(solution, truth, bag)["neighbor"]
+
+
+# --- Puzzles ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def landscape():
+    """Bonds and true layout of a complete picture of 6 x 8 pieces."""
+    bag, truth = cut(6, 8)
+    return bonds_of(jigsaw.compare(bag, "fused")), true_layout(truth).astype(np.int32)
+
+
+def assert_same_picture(one, two):
+    np.testing.assert_array_equal(relations_of(one), relations_of(two))
+
+
+def test_a_solved_puzzle_stays_solved(landscape):
+    bonds, true = landscape
+    found = search(bonds, [true], 2, 4, seed=1)
+    assert_same_picture(found.layout, true)
+    assert found.framed
+    assert found.in_time
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_scrambled_puzzle_is_solved(landscape, seed):
+    bonds, true = landscape
+    starts = [random_layout(10 * seed + i, len(true), 8) for i in range(3)]
+    found = search(bonds, starts, 3, 8, seed)
+    assert_same_picture(found.layout, true)
+    assert found.framed
+
+
+def test_a_single_start_and_no_rounds_are_enough_for_the_search_to_run(landscape):
+    bonds, true = landscape
+    found = search(bonds, [random_layout(1, len(true), 8)], 0, 1, seed=1)
+    assert len({(x, y) for x, y, _ in found.layout.tolist()}) == len(true)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_search_ends_with_the_best_it_has_seen(seed):
+    """By the gains of a bag without a picture, whose pieces make no rectangle but strips."""
+    rng = np.random.default_rng(4)
+    puzzle = puzzle_of(rng.integers(0, 256, (41, 3, 3, 3), dtype=np.uint8))
+    starts = [random_layout(i, 41, 8) for i in range(3)]
+    told = []
+    found = search(puzzle.bonds, starts, 4, 1, seed, on_round=lambda name, gain: told.append((name, gain)))
+    assert not found.framed
+    assert [name for name, _ in told if name.startswith("round")] == [f"round {i}" for i in range(1, 5)]
+    end = Table(puzzle, found.layout)
+    end.assert_whole()
+    gains = [Table(puzzle, layout).total for layout in starts] + [gain for _, gain in told]
+    assert end.total >= max(gains) - 1e-3
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_every_measure_puts_a_small_picture_together(measure):
+    bag, truth = cut(5, 6, seed=1)
+    solution = jigsaw.solve(jigsaw.compare(bag, measure), settings=QUICK.changed(measure=measure))
+    assert_valid(solution, 30)
+    assert neighbour_score(solution, truth, bag) == 1
+    assert solution.settings["framed"]
+
+
+def test_the_search_solves_what_the_genetic_algorithm_has_only_begun():
+    bag, truth = cut(8, 12)
+    edges = jigsaw.compare(bag, "fused")
+    poor = Settings(measure="fused", population=5, generations=1, elite=1, budget=60.0)
+    before = jigsaw.solve(edges, settings=poor)
+    after = jigsaw.solve(edges, settings=poor.changed(members=3))
+    assert neighbour_score(before, truth, bag) < 0.95
+    assert neighbour_score(after, truth, bag) == 1
+    assert after.fitness < before.fitness
+    np.testing.assert_array_equal(after.history, before.history)
+
+
+# --- Frames -------------------------------------------------------------------------------------------
+
+
+def test_a_complete_rectangle_is_framed():
+    bag, truth = cut(8, 12)
+    solution = jigsaw.solve(jigsaw.compare(bag, "fused"), settings=FUSED)
+    assert solution.settings["framed"]
+    assert sorted(box(solution.layout)) == [8, 12]
+    assert neighbour_score(solution, truth, bag) == 1
+
+
+def test_a_bag_with_missing_pieces_is_not_forced_into_a_rectangle():
+    bag, truth = cut(8, 12, missing=0.1)
+    assert len(bag) == 86
+    solution = jigsaw.solve(jigsaw.compare(bag, "fused"), settings=FUSED)
+    assert_valid(solution, 86)
+    assert not solution.settings["framed"]
+    assert neighbour_score(solution, truth, bag) > 0.9
+
+
+def test_a_mixed_bag_is_not_forced_into_a_rectangle():
+    pictures = [picture(7, 7, SIZE, 2), picture(5, 8, SIZE, 5)]
+    bag, truth = jigsaw.cut(pictures, SIZE, 1)
+    solution = jigsaw.solve(jigsaw.compare(bag, "fused"), settings=FUSED)
+    assert_valid(solution, 89)
+    assert not solution.settings["framed"]
+    scores = jigsaw.evaluate(solution, truth, bag)
+    assert scores["neighbor"] > 0.9
+    assert all(row["neighbor"] > 0.9 for row in scores["per_image"])
+
+
+# --- Known sizes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [(12, 4), (4, 12)])
+def test_a_known_size_is_kept_either_way_round(size):
+    bag, truth = cut(4, 12)
+    solution = jigsaw.solve(jigsaw.compare(bag, "fused"), settings=FUSED, size=size)
+    assert_valid(solution, 48)
+    assert sorted(box(solution.layout)) == [4, 12]
+    assert solution.settings["size"] == size
+    assert neighbour_score(solution, truth, bag) == 1
+
+
+@pytest.mark.parametrize("size", [(8, 6), (6, 8)])
+def test_a_solved_puzzle_needs_no_turn_to_keep_a_known_size(landscape, size):
+    bonds, true = landscape
+    found = search(bonds, [true], 0, 1, seed=0, budget=0.0, size=size)
+    assert_same_picture(found.layout, true)
+    assert box(found.layout) == (8, 6)
+
+
+@pytest.mark.parametrize("size", [(6, 8), (3, 16), (48, 1)])
+def test_a_known_size_is_kept_even_if_it_is_wrong(size):
+    bag, _ = cut(4, 12)
+    solution = jigsaw.solve(jigsaw.compare(bag, "fused"), settings=FUSED, size=size)
+    assert_valid(solution, 48)
+    assert sorted(box(solution.layout)) == sorted(size)
+
+
+def test_a_known_size_has_room_for_missing_pieces():
+    bag, truth = cut(8, 10, missing=0.1)
+    solution = jigsaw.solve(jigsaw.compare(bag, "fused"), settings=FUSED, size=(10, 8))
+    assert_valid(solution, 72)
+    width, height = box(solution.layout)
+    assert min(width, height) <= 8
+    assert max(width, height) <= 10
+    assert neighbour_score(solution, truth, bag) > 0.9
+
+
+def test_a_known_size_is_kept_where_no_two_edges_tell_anything():
+    """All pieces are blank: no contact is stronger than another, and the solid part is a single piece."""
+    solution = jigsaw.solve(jigsaw.compare(blank(100)), settings=QUICK, size=(10, 10))
+    assert_valid(solution, 100)
+    assert box(solution.layout) == (10, 10)
+
+
+def test_a_known_size_is_kept_if_it_is_much_larger_than_the_picture():
+    bag, _ = cut(3, 4)
+    solution = jigsaw.solve(jigsaw.compare(bag, "fused"), settings=FUSED, size=(1000, 1))
+    assert_valid(solution, 12)
+    assert min(box(solution.layout)) == 1
+
+
+@pytest.mark.parametrize("size", [(3, 3), (0, 12), (-3, -4), (11, 1)])
+def test_a_size_without_room_for_all_pieces_is_refused(size):
+    edges = jigsaw.compare(noise(12), "fused")
+    with pytest.raises(JigsawError, match=f"size is {size[0]}x{size[1]}, which has no room for 12 pieces"):
+        jigsaw.solve(edges, settings=FUSED, size=size)
+
+
+def test_a_size_is_refused_where_there_is_no_search():
+    with pytest.raises(JigsawError, match="use preset 'best', or --members"):
+        jigsaw.solve(jigsaw.compare(noise(12)), "paper", size=(4, 3))
+
+
+# --- Known orientation --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("preset", "changes"),
+    [
+        ("paper", {"population": 16, "generations": 4}),
+        ("best", {"population": 16, "generations": 3, "members": 3, "budget": 60.0}),
+    ],
+)
+def test_upright_pieces_are_not_turned(preset, changes):
+    bag, truth = cut(6, 8, keep_orientation=True)
+    settings = jigsaw.PRESETS[preset].changed(**changes)
+    edges = jigsaw.compare(bag, settings.measure, upright=True)
+    solution = jigsaw.solve(edges, preset, settings)
+    assert_valid(solution, 48)
+    assert (solution.layout[:, 2] == 0).all()
+    assert solution.settings["upright"]
+    assert neighbour_score(solution, truth, bag) == 1
+    assert box(solution.layout) == (8, 6)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_even_upright_pieces_without_a_picture_are_not_turned(measure):
+    edges = jigsaw.compare(noise(20), measure, upright=True)
+    solution = jigsaw.solve(edges, settings=QUICK.changed(measure=measure))
+    assert_valid(solution, 20)
+    assert (solution.layout[:, 2] == 0).all()
+
+
+def test_a_known_size_of_upright_pieces_is_not_turned():
+    bag, _ = cut(6, 8, keep_orientation=True)
+    edges = jigsaw.compare(bag, "fused", upright=True)
+    for size in [(8, 6), (6, 8)]:
+        solution = jigsaw.solve(edges, settings=FUSED, size=size)
+        assert_valid(solution, 48)
+        assert box(solution.layout) == size
+        assert (solution.layout[:, 2] == 0).all()
+
+
+# --- The same seed, the same solution -----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def hard():
+    """A bag without a picture, whose search never comes to an end."""
+    return jigsaw.compare(noise(40), "fused")
+
+
+@pytest.fixture(scope="module")
+def alone(hard):
+    """Its solution by one worker."""
+    return jigsaw.solve(hard, settings=FUSED, seed=3)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_the_same_seed_gives_the_same_result_for_any_number_of_workers(hard, alone, workers):
+    again = jigsaw.solve(hard, settings=FUSED, seed=3, workers=workers)
+    np.testing.assert_array_equal(again.layout, alone.layout)
+    np.testing.assert_array_equal(again.relations, alone.relations)
+    assert again.fitness == alone.fitness
+
+
+def test_another_seed_may_give_another_result(hard, alone):
+    other = jigsaw.solve(hard, settings=FUSED, seed=4)
+    assert other.relations.tolist() != alone.relations.tolist()
+    assert_valid(other, 40)
+
+
+def test_the_search_itself_depends_on_its_seed_and_not_on_its_workers(landscape):
+    bonds, true = landscape
+    starts = [random_layout(i, len(true), 8) for i in range(3)]
+    results = [
+        search(bonds, starts, 0, 1, seed, workers).layout for seed, workers in [(1, 1), (1, 3), (2, 1)]
+    ]
+    np.testing.assert_array_equal(results[0], results[1])
+    assert (results[0] != results[2]).any()
+
+
+# --- What a run tells ---------------------------------------------------------------------------------
+
+
+def test_a_search_without_time_still_places_every_piece_and_says_so(hard, caplog):
+    solution = jigsaw.solve(hard, settings=FUSED.changed(budget=0.0))
+    assert_valid(solution, 40)
+    assert solution.settings["in_time"] is False
+    assert "used up its budget of 0 s" in caplog.text
+
+
+def test_a_search_with_time_says_so(alone):
+    assert alone.settings["in_time"] is True
+
+
+def test_without_a_search_nothing_is_said_of_it():
+    solution = jigsaw.solve(jigsaw.compare(noise(9)), settings=Settings(population=8, generations=2))
+    assert not solution.settings.keys() & {"framed", "in_time"}
+    assert solution.settings["size"] is None
+    assert solution.settings["upright"] is False
+
+
+def test_every_step_is_announced(landscape):
+    bonds, true = landscape
+    told = []
+    starts = [random_layout(i, len(true), 8) for i in range(2)]
+    search(bonds, starts, 2, 4, 0, on_round=lambda name, gain: told.append((name, gain)))
+    names = [name for name, _ in told]
+    assert names[:2] == ["improve", "frame"]
+    assert names[-3:] == ["improve", "round 1", "round 2"]
+    assert all(gain > 0 for _, gain in told)
+
+
+# --- Few pieces, odd pieces ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("pieces", [1, 2, 3])
+def test_few_pieces_are_placed(measure, pieces):
+    solution = jigsaw.solve(jigsaw.compare(noise(pieces), measure), settings=QUICK.changed(measure=measure))
+    assert_valid(solution, pieces)
+    assert solution.settings["in_time"]
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 3])
+def test_few_pieces_keep_a_known_size(pieces):
+    solution = jigsaw.solve(jigsaw.compare(noise(pieces), "fused"), settings=FUSED, size=(pieces, 1))
+    assert_valid(solution, pieces)
+    assert sorted(box(solution.layout)) == [1, pieces]
+
+
+def test_a_strip_is_put_together_if_its_size_is_known():
+    bag, truth = cut(1, 20)
+    solution = jigsaw.solve(jigsaw.compare(bag, "fused"), settings=FUSED, size=(20, 1))
+    assert_valid(solution, 20)
+    assert sorted(box(solution.layout)) == [1, 20]
+    assert neighbour_score(solution, truth, bag) == 1
+
+
+def test_a_strip_of_unknown_size_is_whole_too():
+    bag, _ = cut(1, 20)
+    assert_valid(jigsaw.solve(jigsaw.compare(bag, "fused"), settings=FUSED), 20)
+
+
+@pytest.mark.parametrize("upright", [False, True])
+@pytest.mark.parametrize("measure", MEASURES)
+def test_pieces_that_are_all_alike_are_placed(measure, upright):
+    edges = jigsaw.compare(blank(20), measure, upright=upright)
+    solution = jigsaw.solve(edges, settings=QUICK.changed(measure=measure))
+    assert_valid(solution, 20)
+    if upright:
+        assert (solution.layout[:, 2] == 0).all()
+
+
+def test_a_bag_in_which_hardly_anything_gains_is_placed():
+    edges = jigsaw.compare(noise(30))
+    bonds = bonds_of(replace(edges, mean=0.2 * edges.mean))
+    for seed in range(5):
+        found = search(bonds, [random_layout(seed, 30, 6)], 1, 3, seed)
+        assert len({(x, y) for x, y, _ in found.layout.tolist()}) == 30
+
+
+@pytest.mark.parametrize("away", [0, 3])
+def test_pieces_that_are_away_at_the_start_are_placed_in_the_end(away):
+    """Even where all are blank and nothing is solid."""
+    layout = np.array([[x, 0, 0] for x in range(6)], np.int32)
+    layout[away, 2] = -1
+    found = search(bonds_of(jigsaw.compare(blank(6))), [layout], 1, 2, seed=0)
+    assert len({(x, y) for x, y, turn in found.layout.tolist() if turn >= 0}) == 6
+
+
+def test_more_members_than_chromosomes_are_refused():
+    with pytest.raises(JigsawError, match="members is 9, but must not be more than population"):
+        Settings(population=8, members=9)
