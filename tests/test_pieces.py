@@ -285,3 +285,27 @@ def test_a_damaged_piece_is_refused(tmp_path):
     (tmp_path / "pieces" / "b.png").write_bytes((tmp_path / "pieces" / "a.png").read_bytes()[:60])
     with pytest.raises(JigsawError, match=r"b\.png"):
         gather(tmp_path / "pieces")
+
+
+# -- missing pieces --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("missing", "left"), [(0.0, 20), (0.05, 19), (0.5, 10), (0.99, 1)])
+def test_the_share_that_is_missing_is_gone_from_bag_and_truth(missing, left):
+    picture = noise(20, 25)
+    bag, truth = cut([picture], 5, seed=2, missing=missing)
+    assert len(bag) == len(truth.places) == left
+    assert truth.shapes.tolist() == [[4, 5]]
+    for piece, (_, row, column, turn) in zip(bag.pixels, truth.places, strict=True):
+        there = picture[5 * row : 5 * row + 5, 5 * column : 5 * column + 5]
+        np.testing.assert_array_equal(np.rot90(piece, -turn), there)
+    whole = cut([picture], 5, seed=2)[0]
+    assert {piece.tobytes() for piece in np.sort(bag.pixels.reshape(left, -1))} <= {
+        piece.tobytes() for piece in np.sort(whole.pixels.reshape(20, -1))
+    }
+
+
+@pytest.mark.parametrize("missing", [-0.1, 1, 1.5])
+def test_a_share_that_cannot_be_missing_is_refused(missing):
+    with pytest.raises(JigsawError, match="missing is"):
+        cut([noise(20, 20)], 5, missing=missing)

@@ -290,6 +290,42 @@ def test_upright_pieces_find_back_but_a_turned_segment_does_not():
     assert (table.layout[corner, 2] % 4 != 0).all()  # still turned, or away
 
 
+@pytest.fixture(scope="module")
+def strip():
+    """A strip of six pieces of which only those that belong together gain anything."""
+    whole = Picture(1, 6, seed=4)
+    near = placed_relations(whole.layout)[:, None]
+    bonds = whole.puzzle.bonds._replace(near=near, gains=np.where(near >= 0, 10, 0).astype(np.float32))
+    gains = np.zeros((24, 24))
+    gains[np.flatnonzero(near >= 0), near[near >= 0]] = 10
+    whole.puzzle = whole.puzzle._replace(bonds=bonds, gains=gains)
+    return whole
+
+
+def test_a_piece_follows_the_one_it_belongs_to(strip):
+    """The last piece fits nowhere until the last but one, taken up after it, is in its place."""
+    last, last_but_one = strip.at(5, 0), strip.at(4, 0)
+    layout = strip.layout.copy()
+    layout[last], layout[last_but_one] = (40, 7, 1), (50, -9, 2)
+    table = Table(strip.puzzle, layout)
+    take(table, [last], [last_but_one])
+    repair(table.assembly, table.bonds, table.bench, 0.0)
+    np.testing.assert_array_equal(table.layout, strip.layout)
+    table.assert_whole()
+
+
+def test_a_piece_that_is_away_is_called_by_the_one_it_belongs_to(strip):
+    layout = strip.layout.copy()
+    away = [strip.at(x, 0) for x in (3, 4, 5)]
+    layout[away, 2] = -1
+    table = Table(strip.puzzle, layout)
+    begin(table.bench)
+    wake(table.assembly, table.bench, away[0])
+    repair(table.assembly, table.bonds, table.bench, 0.0)
+    np.testing.assert_array_equal(table.layout, strip.layout)
+    table.assert_whole()
+
+
 @given(SEEDS)
 def test_a_segment_moves_as_a_rigid_body_unless_it_is_taken_to_pieces(landscape, seed):
     rng = np.random.default_rng(seed)

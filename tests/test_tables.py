@@ -349,3 +349,81 @@ def make_table_with(folder):
 def test_missing_published_results_are_named(tmp_path):
     with pytest.raises(JigsawError, match=r"published\.yaml"):
         make_table_with(tmp_path)
+
+
+# -- ablation and measures -------------------------------------------------------------------------------
+
+VARIANTS = [
+    record(preset="paper", neighbor=0.5, settings={"measure": "ssd", "members": 0}),
+    record(preset="paper", puzzle="two", settings={"measure": "ssd", "members": 0}),
+    record(preset="best", seconds=9.0, settings={"measure": "fused", "members": 6}),
+    record(preset="best", set="odd", pixel_perfect=False, settings={"measure": "fused", "members": 6}),
+    record(preset="unasked", settings={"measure": "mgc"}),
+]
+
+
+def made_of(tmp_path, records, ending, kind, **options):
+    (tmp_path / "records.json").write_text(json.dumps(records))
+    make_table([tmp_path / "records.json"], tmp_path / f"table.{ending}", kind, **options)
+    return tmp_path / f"table.{ending}"
+
+
+def test_the_ablation_has_a_row_a_variant_and_columns_by_set(tmp_path):
+    path = made_of(tmp_path, VARIANTS, "csv", "ablation", presets=["best", "paper"])
+    rows = list(csv.DictReader(path.open()))
+    assert [(row["variant"], row["measure"], row["search"]) for row in rows] == [
+        ("best", "fused", "True"), ("paper", "ssd", "False"),
+    ]  # fmt: skip
+    assert [float(row["big: neighbor"]) for row in rows] == [1, 0.75]
+    assert [float(row["big: pixel-perfect"]) for row in rows] == [1, 2]
+    assert [row["odd: pixel-perfect"] for row in rows] == ["0.0", ""]
+    assert float(rows[0]["big: seconds"]) == 9
+
+
+def test_presets_that_no_record_has_are_an_error(tmp_path):
+    with pytest.raises(JigsawError, match="none of the records is of preset other"):
+        made_of(tmp_path, VARIANTS, "csv", "ablation", presets=["other"])
+
+
+def test_the_ablation_can_be_drawn(tmp_path):
+    from PIL import Image
+
+    path = made_of(tmp_path, VARIANTS, "png", "ablation")
+    with Image.open(path) as picture:
+        assert picture.width > picture.height > 400
+        colours = {colour for count, colour in picture.convert("RGB").getcolors(1 << 20) if count > 5000}
+    assert {(47, 102, 144), (224, 122, 63)} <= colours  # a colour for each of the two sets
+
+
+def test_only_the_ablation_has_a_plot(tmp_path):
+    with pytest.raises(JigsawError, match=r"unknown ending '.png' of a table of accuracy"):
+        made_of(tmp_path, VARIANTS, "png", "accuracy")
+    assert not (tmp_path / "table.png").exists()
+
+
+def judged(**changes):
+    shares = {"first_choice": 0.9, "buddy_precision": 0.8, "buddy_recall": 0.7}
+    return {
+        "set": "big",
+        "puzzle": "one",
+        "measure": "ssd",
+        "pieces": 432,
+        "seconds": 1.0,
+        **shares,
+        **changes,
+    }
+
+
+def test_measures_are_means_over_the_puzzles_of_a_set(tmp_path):
+    records = [judged(), judged(puzzle="two", first_choice=0.7), judged(measure="mgc", buddy_recall=0.25)]
+    rows = list(csv.DictReader(made_of(tmp_path, records, "csv", "measures").open()))
+    assert [(row["set"], row["measure"], row["puzzles"]) for row in rows] == [
+        ("big", "ssd", "2"), ("big", "mgc", "1"),
+    ]  # fmt: skip
+    assert float(rows[0]["first choice"]) == pytest.approx(0.8)
+    assert float(rows[1]["buddy recall"]) == 0.25
+
+
+def test_scores_are_no_judgement_of_a_measure(tmp_path):
+    with pytest.raises(JigsawError, match="make it again with `jigsaw quality`"):
+        made_of(tmp_path, [record()], "csv", "measures")
