@@ -184,6 +184,18 @@ def gain_at(assembly, bonds, p, x, y, turn):
 
 
 @kernel
+def best_turn(assembly, bonds, p, x, y):
+    """Return the most that a piece could gain at a place, and the turn by which it does."""
+    most, by = np.float32(-1), 0
+    for turn in range(4):
+        if bonds.turnable or turn == assembly.records[p].turn:
+            gain = gain_at(assembly, bonds, p, x, y, turn)
+            if gain > most:
+                most, by = gain, turn
+    return most, by
+
+
+@kernel
 def fill(assembly, bonds, kinds):
     """Put all away pieces into free places of the window, the most hemmed-in place first.
 
@@ -210,17 +222,15 @@ def fill(assembly, bonds, kinds):
             if hemmed > most:
                 most, hole = hemmed, h
         x, y = holes[hole]
-        best, at, best_turn = np.float32(-1), 0, 0
+        best, at, turned = np.float32(-1), 0, 0
         for i in range(away):
             p = pieces[i]
             if i > 0 and kinds[p] == kinds[pieces[i - 1]]:
                 continue
-            for turn in range(4):
-                if bonds.turnable or turn == records[p].turn:
-                    gain = gain_at(assembly, bonds, p, x, y, turn)
-                    if gain > best:
-                        best, at, best_turn = gain, i, turn
-        place(assembly, bonds, pieces[at], x, y, best_turn)
+            gain, turn = best_turn(assembly, bonds, p, x, y)
+            if gain > best:
+                best, at, turned = gain, i, turn
+        place(assembly, bonds, pieces[at], x, y, turned)
         away -= 1
         for i in range(at, away):
             pieces[i] = pieces[i + 1]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jigsaw.assembly import AWAY, PLACED, free, gain_at, lift, place
+from jigsaw.assembly import AWAY, PLACED, best_turn, free, gain_at, lift, place
 from jigsaw.compiled import kernel
 from jigsaw.geometry import DX, DY
 from jigsaw.groups import rotate
@@ -290,20 +290,18 @@ def _fill_gaps(assembly, bonds, bench):
         records[p].group = AWAY
         best = np.float32(-1)
         at = -1
-        best_turn = 0
+        turned = 0
         offset = below(bench.random, count)
         for tried in range(min(count, GAPS)):
             i = (offset + tried) % count
             x, y = bench.old[i, 0], bench.old[i, 1]
             if bench.old[i, 3] != PLACED or not free(assembly, x, y):
                 continue
-            for turn in range(4):
-                if bonds.turnable or turn == records[p].turn:
-                    gain = gain_at(assembly, bonds, p, x, y, turn)
-                    if gain > best:
-                        best, at, best_turn = gain, i, turn
+            gain, turn = best_turn(assembly, bonds, p, x, y)
+            if gain > best:
+                best, at, turned = gain, i, turn
         if at >= 0:
-            place(assembly, bonds, p, bench.old[at, 0], bench.old[at, 1], best_turn)
+            place(assembly, bonds, p, bench.old[at, 0], bench.old[at, 1], turned)
 
 
 @kernel
