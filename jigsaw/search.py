@@ -2,11 +2,12 @@
 
 members = some of the best assemblies of the last generation
 improve each by destroying and repairing, again and again
-repeat for some rounds:
-    of each member and the next one: keep what they have in common, repair, improve; keep it if it is better
 if the pieces seem to be one complete rectangle:
-    the same again with members moved into that frame, and only inside it
-return the best member, what is not placed yet put into its gaps
+    move members into that frame, improve and cross them inside it, return the best
+cross members; try the frame once more; return the best, what is not placed yet put into its gaps
+
+To cross members, for some rounds: of each member and another, keep what they have in common, repair, improve;
+keep the child if it is better.
 
 Work is measured in moves, so that the result does not depend on the machine or the number of workers.
 """
