@@ -44,13 +44,17 @@ class Assembly(NamedTuple):
 
 def bonds_of(edges: Edges) -> Bonds:
     """Return the arrays that kernels read."""
-    none = none_of(edges)
-    gains = np.zeros(edges.nearest.shape, np.float32)
-    _list_gains(edges.features, edges.nearest, none, gains)
+    return make_bonds(edges.features, edges.nearest, none_of(edges), not edges.upright)
+
+
+def make_bonds(features: Any, nearest: np.ndarray, none: float, turnable: bool) -> Bonds:
+    """Work out what edges gain by touching those that are near, and list them by that."""
+    gains = np.zeros(nearest.shape, np.float32)
+    _list_gains(features, nearest, none, gains)
     order = np.argsort(-gains, axis=1, kind="stable")
     gains = np.take_along_axis(gains, order, 1)
-    near = np.where(gains > 0, np.take_along_axis(edges.nearest, order, 1), -1).astype(np.int32)
-    return Bonds(edges.features, near, gains, none, not edges.upright)
+    near = np.where(gains > 0, np.take_along_axis(nearest, order, 1), -1).astype(np.int32)
+    return Bonds(features, near, gains, none, turnable)
 
 
 def make_assembly(pieces: int) -> Assembly:

@@ -31,9 +31,9 @@ class Bench(NamedTuple):
     old: np.ndarray  # (n, 4) x, y, turn, group before the move, in the order of `pieces`
     first: np.ndarray  # (2 n) where each segment begins in `pieces`
     last: np.ndarray  # (2 n) and ends
-    motion: np.ndarray  # (n, 3) best known motion of each segment: turns, x, y
-    gain: np.ndarray  # (n) what it gains; -1 none
-    stale: np.ndarray  # (n) whether `motion` is to be found anew
+    motion: np.ndarray  # (2 n, 3) best known motion of each segment: turns, x, y
+    gain: np.ndarray  # (2 n) what it gains; -1 if there is none, GONE if it needs none
+    stale: np.ndarray  # (2 n) whether `motion` is to be found anew
     key: np.ndarray  # votes for motions: hash table
     vote: np.ndarray
     used: np.ndarray  # slots of the hash table in use

@@ -30,6 +30,7 @@ from jigsaw.assembly import (
     kinds_of,
     lay_out,
     make_assembly,
+    make_bonds,
     read_layout,
 )
 from jigsaw.frame import roomy_window, shapes_of, solid_part, windows
@@ -70,7 +71,7 @@ class Task(NamedTuple):
     member: Member
     passes: int
     others: np.ndarray | None = None  # relations of another member: keep what both have
-    cut: float | None = None  # move into the member's window, cutting contacts weaker than this
+    cut: float | None = None  # keep the largest part held by contacts above this, inside the window
 
 
 class Found(NamedTuple):
@@ -126,9 +127,7 @@ def search(
 def warm_up(features: Any) -> None:
     """Compile the kernels for the features of a measure, or load them from the cache, with two pieces."""
     near = np.array([[4, -1]] * 4 + [[0, -1]] * 4, np.int32)
-    bonds = Bonds(
-        rows(features, np.arange(8) % len(features[0])), near, np.ones((8, 2), np.float32), 1.0, True
-    )
+    bonds = make_bonds(rows(features, np.arange(8) % len(features[0])), near, 1.0, True)
     layouts = np.array([[[0, 0, 0], [1, 0, 0]], [[0, 0, 0], [0, 1, 0]]], np.int32)
     search(bonds, layouts, 1, 1, 0)
 

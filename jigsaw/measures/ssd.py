@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from skimage.color import rgb2lab
 
 from jigsaw.compiled import kernel
-from jigsaw.measures import outer_pixels
+from jigsaw.measures import lab, outer_pixels
 
 ROOT = True
 SCALE = 16
@@ -30,9 +29,9 @@ Features = Ssd
 
 def features(pixels: np.ndarray) -> Ssd:
     """Return what the measure needs of all edges."""
-    lab = np.rint(rgb2lab(outer_pixels(pixels)) * SCALE).astype(np.int16)
-    edges = len(lab)
-    return Ssd(lab.reshape(edges, -1), np.ascontiguousarray(lab[:, ::-1]).reshape(edges, -1))
+    strips = lab(outer_pixels(pixels), SCALE)
+    edges = len(strips)
+    return Ssd(strips.reshape(edges, -1), np.ascontiguousarray(strips[:, ::-1]).reshape(edges, -1))
 
 
 def operands(features: Ssd) -> tuple[np.ndarray, np.ndarray]:
