@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jigsaw.chromosome import Costs, Population
+from jigsaw.chromosome import Costs, Population, fitness_of
 from jigsaw.compiled import kernel
 from jigsaw.crossover import cross, make_workspace, random_chromosome
 from jigsaw.measures import rows
@@ -142,6 +142,7 @@ def warm_up(features: Any) -> None:
     parents, children = _population(3, 2), _population(3, 2)
     populate(work, costs, 0, parents, 0, 3)
     breed(work, costs, 0.0, 0, 1, wheel_of(parents.fitness), parents, children, 0, 3)
+    fitness_of(costs, children.relations[0])
 
 
 def _population(size: int, pieces: int) -> Population:
