@@ -20,7 +20,7 @@ import numpy as np
 
 from jigsaw.errors import JigsawError
 
-FORMAT = 2
+FORMAT = 3
 MAKERS = {
     "pieces": "jigsaw cut",
     "truth": "jigsaw cut",

@@ -16,12 +16,14 @@ class Solution:
     """An assembled puzzle.
 
     `relations` (n, 4) holds the edge touching each edge or -1, `layout` (n, 3) x, y and turn of each
-    piece; `history` best, mean and worst fitness from the random population on; `snapshots` the best
-    layouts of the generations `shown`.
+    piece; `image` (n) numbers, from 0, the separate images that the pieces were put into: an image lies
+    as its pieces lie in the layout, and all are 0 if images were not told apart; `history` best, mean and
+    worst fitness from the random population on; `snapshots` the best layouts of the generations `shown`.
     """
 
     relations: np.ndarray
     layout: np.ndarray
+    image: np.ndarray
     fitness: float
     history: np.ndarray
     shown: np.ndarray
@@ -38,6 +40,7 @@ class Solution:
         arrays = {
             "relations": self.relations,
             "layout": self.layout,
+            "image": self.image,
             "history": self.history,
             "shown": self.shown,
             "snapshots": self.snapshots,

@@ -81,6 +81,7 @@ def solve(
     return Solution(
         relations=relations.reshape(-1, 4),
         layout=normalised(layout),
+        image=np.zeros(edges.pieces, np.int32),
         fitness=fitness,
         history=found.history,
         shown=found.shown,

@@ -50,6 +50,7 @@ def solution_of(layout, bag, **changes):
     content = {
         "relations": relations,
         "layout": layout,
+        "image": np.zeros(len(layout), np.int32),
         "fitness": 1.0,
         "history": np.zeros((2, 3)),
         "shown": np.array([1], np.int32),
