@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from jigsaw.crop import Crop
 from jigsaw.errors import JigsawError
 from jigsaw.files import digest, read_hdf5, replacing, write_hdf5
 from jigsaw.geometry import turn_pixels
@@ -98,6 +99,7 @@ def cut(
     seed: int = 0,
     keep_orientation: bool = False,
     missing: float = 0.0,
+    crops: Sequence[str | None] | None = None,
 ) -> tuple[Bag, Truth]:
     """Cut images into square pieces and shuffle and turn them; several images make a mixed bag.
 
@@ -113,6 +115,8 @@ def cut(
         Shuffle only (the literature's type 1 puzzle).
     missing
         Share of the pieces, drawn at random, that is lost.
+    crops
+        For each image the part to cut, in pieces: WxH+X+Y, WxH for the upper left corner, None for all of it.
     """
     if not images:
         raise JigsawError("no image was given: name at least one")
@@ -122,8 +126,11 @@ def cut(
         raise JigsawError(f"seed is {seed}, but must not be negative")
     if not 0 <= missing < 1:
         raise JigsawError(f"missing is {missing}, but must be a share of the pieces from 0 to below 1")
+    if crops is not None and len(crops) != len(images):
+        raise JigsawError(f"{len(crops)} crops were given for {len(images)} images: give one for each")
+    parts = [None if crop is None else Crop.parse(crop) for crop in crops or [None] * len(images)]
     with Meter() as meter:
-        bag, truth = _cut(images, piece_size, seed, keep_orientation, missing)
+        bag, truth = _cut(images, parts, piece_size, seed, keep_orientation, missing)
     record = notes("cut", meter, {})
     return replace(bag, notes=record), replace(truth, notes=record)
 
@@ -141,12 +148,13 @@ def save_cut(
 
 def _cut(
     images: Sequence[str | os.PathLike[str] | np.ndarray],
+    crops: Sequence[Crop | None],
     piece_size: int,
     seed: int,
     keep_orientation: bool,
     missing: float,
 ) -> tuple[Bag, Truth]:
-    grids = [_grid(image, piece_size) for image in images]
+    grids = [_grid(image, crop, piece_size) for image, crop in zip(images, crops, strict=True)]
     shapes = np.array([grid.shape[:2] for grid in grids], np.int32)
     upright = np.concatenate([grid.reshape(-1, piece_size, piece_size, 3) for grid in grids])
     places = np.concatenate(
@@ -161,13 +169,18 @@ def _cut(
     turns = np.zeros(len(order), np.int64) if keep_orientation else rng.integers(0, 4, len(order))
     bag = Bag(turn_pixels(upright[order], turns))
     restoring = (-turns % 4)[:, None]
-    names = tuple("array" if isinstance(image, np.ndarray) else Path(image).name for image in images)
+    names = tuple(_name(image, crop) for image, crop in zip(images, crops, strict=True))
     truth = Truth(np.hstack([places[order], restoring]).astype(np.int32), shapes, bag.digest, names, seed)
     return bag, truth
 
 
-def _grid(image: str | os.PathLike[str] | np.ndarray, size: int) -> np.ndarray:
-    """Read an image as (rows, columns, K, K, 3)."""
+def _name(image: str | os.PathLike[str] | np.ndarray, crop: Crop | None) -> str:
+    name = "array" if isinstance(image, np.ndarray) else Path(image).name
+    return name if crop is None else f"{name}[{crop}]"
+
+
+def _grid(image: str | os.PathLike[str] | np.ndarray, crop: Crop | None, size: int) -> np.ndarray:
+    """Read an image, or a crop of it, as (rows, columns, K, K, 3)."""
     name = "image" if isinstance(image, np.ndarray) else str(image)
     pixels = image if isinstance(image, np.ndarray) else read_image(image)
     if pixels.ndim != 3 or pixels.shape[2] != 3 or pixels.dtype != np.uint8:
@@ -179,13 +192,20 @@ def _grid(image: str | os.PathLike[str] | np.ndarray, size: int) -> np.ndarray:
             f"{name}: {width} x {height} pixels is smaller than one piece of {size} x {size}; "
             "use a larger image or a smaller piece size"
         )
-    if (rows * size, columns * size) != (height, width):
+    if crop is None and (rows * size, columns * size) != (height, width):
         log.warning(
             "%s: cropped from %d x %d to %d x %d pixels, a whole number of pieces",
             name, width, height, columns * size, rows * size,
         )  # fmt: skip
     whole = pixels[: rows * size, : columns * size]
-    return whole.reshape(rows, size, columns, size, 3).swapaxes(1, 2)
+    grid = whole.reshape(rows, size, columns, size, 3).swapaxes(1, 2)
+    if crop is None:
+        return grid
+    try:
+        crop.check(columns, rows)
+    except JigsawError as error:
+        raise JigsawError(f"{name}: {error}") from error
+    return grid[crop.y : crop.y + crop.height, crop.x : crop.x + crop.width]
 
 
 def gather(folder: str | os.PathLike[str]) -> Bag:

@@ -309,3 +309,53 @@ def test_the_share_that_is_missing_is_gone_from_bag_and_truth(missing, left):
 def test_a_share_that_cannot_be_missing_is_refused(missing):
     with pytest.raises(JigsawError, match="missing is"):
         cut([noise(20, 20)], 5, missing=missing)
+
+
+# -- crops -----------------------------------------------------------------------------------------------
+
+
+@given(data=st.data(), columns=SIDES, rows=SIDES, rest=st.integers(0, 3), seed=st.integers(0, 99))
+@settings(max_examples=40, deadline=None)
+def test_a_crop_is_the_puzzle_of_that_part_alone(data, columns, rows, rest, seed):
+    picture = noise(rows * 4 + rest, columns * 4 + rest)
+    x, y = data.draw(st.integers(0, columns - 1)), data.draw(st.integers(0, rows - 1))
+    width, height = data.draw(st.integers(1, columns - x)), data.draw(st.integers(1, rows - y))
+    part = picture[4 * y : 4 * (y + height), 4 * x : 4 * (x + width)]
+    bag, truth = cut([picture], 4, seed, crops=[f"{width}x{height}+{x}+{y}"])
+    alone, truth_alone = cut([part], 4, seed)
+    np.testing.assert_array_equal(bag.pixels, alone.pixels)
+    np.testing.assert_array_equal(truth.places, truth_alone.places)
+    np.testing.assert_array_equal(truth.shapes, truth_alone.shapes)
+
+
+def test_each_image_of_a_bag_has_its_crop_or_none_and_the_truth_tells(tmp_path, caplog):
+    for name in ("a.png", "b.png", "c.png"):
+        Image.fromarray(noise(59, 90)).save(tmp_path / name)
+    paths = [tmp_path / name for name in ("a.png", "b.png", "c.png")]
+    with caplog.at_level(logging.INFO, logger="jigsaw"):
+        bag, truth = cut(paths, crops=["2x1+1+1", None, "3x2"])
+    assert truth.names == ("a.png[2x1+1+1]", "b.png", "c.png[3x2+0+0]")
+    assert truth.shapes.tolist() == [[1, 2], [2, 3], [2, 3]]
+    assert len(bag) == 14
+    assert "b.png: cropped" in caplog.text
+    assert "a.png" not in caplog.text  # what lies outside of a crop does not matter
+
+
+@pytest.mark.parametrize(
+    ("crops", "message"),
+    [
+        (["2x2"], "1 crops were given for 2 images: give one for each"),
+        (["2x2", None, None], "3 crops were given for 2 images"),
+        ([None, "2"], r"crop '2' is not WxH\+X\+Y in pieces; write it as 20x17 or 20x17\+3\+0"),
+        ([None, "-"], "crop '-' is not"),
+        (["2x2+1", None], r"crop '2x2\+1' is not"),
+        (["0x2", None], "crop '0x2' is not"),
+        (["5x2", None], r"image: crop 5x2\+0\+0 reaches beyond the image, which is 4x2 pieces"),
+        ([None, "1x2+0+1"], r"b\.png: crop 1x2\+0\+1 reaches beyond the image, which is 3x2 pieces"),
+        ([None, "1x1+3+0"], r"b\.png: crop 1x1\+3\+0 reaches beyond.*smaller or move it"),
+    ],
+)
+def test_a_crop_that_cannot_be_is_refused(tmp_path, crops, message):
+    Image.fromarray(noise(8, 12)).save(tmp_path / "b.png")
+    with pytest.raises(JigsawError, match=message):
+        cut([noise(8, 16), tmp_path / "b.png"], 4, crops=crops)
