@@ -11,6 +11,7 @@ from jigsaw.geometry import Places, relations_of, rotate_array
 from jigsaw.meter import Meter
 from jigsaw.pieces import Bag, Truth
 from jigsaw.provenance import VERSION, notes
+from jigsaw.separation import most_votes, motions, separation
 from jigsaw.solution import Solution
 
 
@@ -51,21 +52,28 @@ def _scores(solution: Solution, truth: Truth, bag: Bag) -> dict[str, Any]:
     duplicate = _duplicates(labels)
     clean = ~duplicate[wanted // 4] & ~duplicate[true[wanted] // 4]
     of_image = image[wanted // 4]
+    direct = most_votes(motions(solution, truth), image, len(truth.shapes))
+    apart = separation(solution, truth, true)
     places = Places(solution.layout)
     taken = np.zeros(len(bag), bool)
     per_image: list[dict[str, Any]] = []
     for i in range(len(truth.shapes)):
         mine = of_image == i
+        pieces = int((image == i).sum())
         neighbor = _share(right[mine])
         per_image.append(
             {
                 "image": truth.names[i],
-                "pieces": int((image == i).sum()),
+                "pieces": pieces,
                 "neighbor": neighbor,
                 "perfect": neighbor == 1,
                 "ceiling": _share(clean[mine]),
-                "direct": _direct(i, solution, truth),
+                "direct": int(direct[i]) / pieces,
                 "pixel_perfect": _appears(i, solution, truth, labels, places, taken),
+                "sedas": float(apart.sedas[i]),
+                "enas": float(apart.enas[i]),
+                "solved": int(apart.taken[i]),
+                "foreign": int(apart.foreign[i]),
             }
         )
     neighbor = _share(right)
@@ -78,8 +86,12 @@ def _scores(solution: Solution, truth: Truth, bag: Bag) -> dict[str, Any]:
         "direct": float(
             np.average([r["direct"] for r in per_image], weights=[r["pieces"] for r in per_image])
         ),
+        "sedas": float(apart.sedas.mean()),
+        "enas": float(apart.enas.mean()),
+        "foreign": int(apart.foreign.sum()),
         "pieces": len(bag),
         "images": len(truth.shapes),
+        "images_found": len(np.unique(solution.image)),
         "per_image": per_image,
         "fitness": solution.fitness,
     }
@@ -137,18 +149,6 @@ def _same_pairs(true: np.ndarray, found: np.ndarray, labels: np.ndarray) -> floa
         for pair, count in zip(true_pairs.tolist(), true_counts, strict=True)
     )
     return int(common) / total
-
-
-def _direct(i: int, solution: Solution, truth: Truth) -> float:
-    """Return the share of an image's pieces that agree on the most common rigid motion of the image."""
-    pieces = np.flatnonzero(truth.places[:, 0] == i)
-    turns = (solution.layout[pieces, 2] - truth.places[pieces, 3]) % 4
-    true = truth.places[pieces][:, [2, 1]]  # x, y
-    # The motion each piece votes for: the image turned by `turns`, then shifted.
-    turned = np.stack([rotate_array(true, r) for r in range(4)])[turns, np.arange(len(pieces))]
-    motions = np.column_stack([turns, solution.layout[pieces, :2] - turned])
-    _, votes = np.unique(motions, axis=0, return_counts=True)
-    return int(votes.max()) / len(pieces)
 
 
 def _appears(

@@ -80,6 +80,29 @@ def scores(layout, truth, pixels):
     }
 
 
+def separation(layout, solved, truth):
+    """Return SEDAS, ENAS, the solved image taken for it and its foreign pieces, of each true image."""
+    pieces = range(len(layout))
+    true = true_touching(truth)
+    rows = []
+    for image in range(len(truth.shapes)):
+        mine = [p for p in pieces if truth.places[p][0] == image]
+        sedas = enas = most = 0
+        for j in sorted({int(j) for j in solved}):
+            inside = [p for p in pieces if solved[p] == j]
+            both = [p for p in inside if p in mine]
+            worst = len(mine) + len(inside) - len(both)
+            touches = touching([layout[p] for p in inside])
+            found = {4 * inside[e // 4] + e % 4: 4 * inside[f // 4] + f % 4 for e, f in touches.items()}
+            sides = sum(found.get(e) == true.get(e) for p in both for e in range(4 * p, 4 * p + 4))
+            sedas = max(sedas, agreeing(both, layout, truth) / worst)
+            enas = max(enas, sides / (4 * worst))
+            if len(both) > most:
+                most, taken, foreign = len(both), j, len(inside) - len(both)
+        rows.append({"sedas": sedas, "enas": enas, "solved": taken, "foreign": foreign})
+    return rows
+
+
 def motions(layout, members, truth):
     """Give every turn and shift of an image that lays some piece of it where it lies."""
     for turns in range(4):
@@ -101,7 +124,11 @@ def place(true, turns):
 
 def direct(image, layout, truth):
     """Return how many pieces of an image lie right under the best turn and shift of it."""
-    members = [p for p in range(len(layout)) if truth.places[p][0] == image]
+    return agreeing([p for p in range(len(layout)) if truth.places[p][0] == image], layout, truth)
+
+
+def agreeing(members, layout, truth):
+    """Return how many of some pieces of an image lie right under the best turn and shift of it."""
     best = 0
     for turns, places in motions(layout, members, truth):
         right = 0

@@ -346,6 +346,99 @@ def test_the_same_image_twice_is_there_only_if_it_is_there_twice():
     assert scored(layout, truth, bag)["pixel_perfect"] is False
 
 
+# -- images told apart -----------------------------------------------------------------------------------
+
+
+def apart(layout, truth, bag, image):
+    """Return the scores of a solution whose pieces were put into these separate images."""
+    return evaluate(solution_of(layout, bag, image=np.array(image, np.int32)), truth, bag)
+
+
+def side_by_side(truth):
+    """Return the true images touching each other in one row."""
+    layout = true_layout(truth)
+    layout[:, 0] -= 997 * truth.places[:, 0]
+    return layout
+
+
+@pytest.mark.parametrize("turns", range(4))
+def test_images_told_apart_without_a_mistake_score_one_wherever_they_lie(turns):
+    bag, truth = mixed()
+    layout = turned_layout(side_by_side(truth), turns)
+    scores = apart(layout, truth, bag, 1 - truth.places[:, 0])
+    assert (scores["images"], scores["images_found"]) == (2, 2)
+    assert (scores["sedas"], scores["enas"], scores["foreign"]) == (1, 1, 0)
+    assert [row["solved"] for row in scores["per_image"]] == [1, 0]
+    assert all((row["sedas"], row["enas"], row["foreign"]) == (1, 1, 0) for row in scores["per_image"])
+
+
+def test_images_not_told_apart_have_each_other_as_foreign_pieces():
+    bag, truth = mixed(shapes=((2, 3), (2, 2)))
+    scores = apart(true_layout(truth), truth, bag, np.zeros(10))
+    first, second = scores["per_image"]
+    assert (first["sedas"], second["sedas"]) == (6 / 10, 4 / 10)
+    assert (first["enas"], second["enas"]) == (6 / 10, 4 / 10)
+    assert (first["foreign"], second["foreign"]) == (4, 6)
+    assert scores["images_found"] == 1
+    assert scores["sedas"] == 0.5
+    assert scores["foreign"] == 10
+    assert scores["perfect"] is True  # as one assembly
+
+
+def test_an_image_split_in_two_counts_by_its_larger_part():
+    bag, truth = mixed()
+    right = (truth.places[:, 0] == 0) & (truth.places[:, 2] == 2)
+    scores = apart(true_layout(truth), truth, bag, truth.places[:, 0] + 2 * right)
+    first, second = scores["per_image"]
+    assert scores["images_found"] == 3
+    assert first["neighbor"] == 1  # the assembly has all its adjacencies
+    assert first["sedas"] == 4 / 6
+    assert first["enas"] == (4 * 4 - 2) / 24  # two sides lost their neighbours
+    assert (first["solved"], first["foreign"]) == (0, 0)
+    assert second["sedas"] == second["enas"] == 1
+
+
+def test_a_foreign_piece_counts_against_the_image_it_is_in_and_is_missed_in_its_own():
+    bag, truth = mixed()
+    image = truth.places[:, 0].copy()
+    stray = piece_at(truth, 0, 0, image=1)
+    image[stray] = 0
+    layout = true_layout(truth)
+    layout[stray] = (50, 50, 0)  # of image 0, but touching nothing
+    first, second = apart(layout, truth, bag, image)["per_image"]
+    assert first["sedas"] == first["enas"] == 6 / 7
+    assert first["foreign"] == 1
+    assert second["sedas"] == 5 / 6
+    assert second["enas"] == (5 * 4 - 2) / 24
+    assert second["foreign"] == 0
+
+
+def test_pieces_of_other_separate_images_touch_nothing():
+    """Two images side by side in the assembly have right borders once they are told apart."""
+    bag, truth = mixed(shapes=((2, 3), (2, 2)))
+    layout = side_by_side(truth)
+    assert apart(layout, truth, bag, truth.places[:, 0])["enas"] == 1
+    assert apart(layout, truth, bag, np.zeros(10))["enas"] < 0.5
+
+
+def test_the_number_of_a_separate_image_need_not_be_small():
+    bag, truth = mixed()
+    scores = apart(true_layout(truth), truth, bag, 70_000 * truth.places[:, 0])
+    assert scores["images_found"] == 2
+    assert [row["solved"] for row in scores["per_image"]] == [0, 70_000]
+    assert scores["enas"] == 1
+
+
+def test_twenty_images_of_very_many_pieces_are_scored_at_once():
+    pictures = [noise(2 * 33, 2 * 34, seed=i) for i in range(20)]
+    bag, truth = cut(pictures, 2)
+    image = np.random.default_rng(0).integers(0, len(bag), len(bag))  # hardly two pieces together
+    scores = apart(true_layout(truth), truth, bag, image)
+    assert scores["pieces"] == 22_440
+    assert scores["stages"]["evaluate"]["seconds"] < 20
+    assert 0 < scores["sedas"] < 0.01
+
+
 # -- all of it, against the reference --------------------------------------------------------------------
 
 
@@ -393,6 +486,23 @@ def test_scores_agree_with_the_reference(puzzle):
         assert scores[key] == pytest.approx(expected[key]), key
     for key in ("perfect", "pixel_perfect", "pieces", "images"):
         assert scores[key] == expected[key], key
+
+
+@given(puzzles_and_layouts(), st.data())
+@settings(max_examples=120, deadline=None)
+def test_scores_of_separate_images_agree_with_the_reference(puzzle, data):
+    bag, truth, layout = puzzle
+    image = truth.places[:, 0].copy()
+    for _ in range(data.draw(st.integers(0, 4))):
+        image[data.draw(st.integers(0, len(bag) - 1))] = data.draw(st.integers(0, 3))
+    scores = apart(layout, truth, bag, image)
+    expected = reference_scores.separation(layout, image, truth)
+    for row, wanted in zip(scores["per_image"], expected, strict=True):
+        assert {key: row[key] for key in wanted} == wanted
+    for key in ("sedas", "enas"):
+        assert scores[key] == pytest.approx(sum(row[key] for row in expected) / len(expected))
+    assert scores["foreign"] == sum(row["foreign"] for row in expected)
+    assert scores["images_found"] == len(set(image.tolist()))
 
 
 @given(rows=st.integers(1, 5), columns=st.integers(1, 5), seed=st.integers(0, 999), spread=st.integers(0, 3))
