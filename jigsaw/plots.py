@@ -12,7 +12,7 @@ import numpy as np
 from jigsaw.files import replacing
 
 if TYPE_CHECKING:
-    from jigsaw.tables import Table
+    from jigsaw.table import Table
 
 mpl.use("Agg")
 _COLOURS = ("#2f6690", "#e07a3f", "#5b8c5a", "#8d6a9f", "#b8860b")

@@ -37,6 +37,7 @@ def record(**changes):
         "direct": 1.0,
         "pieces": 432,
         "images": 1,
+        "images_found": 1,
         "seconds": 4.0,
         "seed": 0,
         "preset": "paper",
@@ -271,6 +272,10 @@ def test_the_projects_published_results_are_those_of_the_papers():
     for solver in read_published(path):
         assert solver["citation"]
         assert all(set(result) <= {"neighbor", "perfect", "seconds"} for result in solver["results"].values())
+    known = {"number_right", "neighbor", "sedas", "enas", "perfect", "perfect_apart"}
+    for solver in read_published(path):
+        for sizes in solver.get("bags", {}).values():
+            assert all(set(result) <= known for result in sizes.values())
 
 
 # -- special characters ----------------------------------------------------------------------------------
@@ -301,7 +306,7 @@ def test_an_unknown_ending_is_refused(make, tmp_path, ending):
 
 
 def test_an_unknown_kind_is_refused(make, tmp_path):
-    with pytest.raises(JigsawError, match=r"'speed'.*puzzles, accuracy, comparison, performance"):
+    with pytest.raises(JigsawError, match=r"'speed'.*puzzles, mixed_bags, .*accuracy, comparison"):
         make(RUNS, kind="speed")
     assert not (tmp_path / "tables").exists()
 
