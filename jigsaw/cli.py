@@ -103,12 +103,18 @@ def parser() -> argparse.ArgumentParser:
     add.add_argument("--out", required=True, metavar="scores.json")
     add.add_argument("--set", default="", help="name of the image set, for tables")
     add.add_argument("--puzzle", default="", help="name of the puzzle, for tables")
+    add.add_argument("--draw", default="", help="name of the draw a mixed bag is one of, for tables")
     add.add_argument("--run", type=int, default=0, help="number of the run, for tables")
 
-    add = step("draw", _draw, "draw the assembled picture")
+    add = step("draw", _draw, "draw the assembled picture, or the images found in it")
     add.add_argument("solution", metavar="S.h5")
     add.add_argument("--pieces", required=True, metavar="P.h5")
-    add.add_argument("--out", required=True, metavar="FILE", help="an image file, by its ending")
+    what = add.add_mutually_exclusive_group(required=True)
+    what.add_argument("--out", metavar="FILE", help="the whole assembly, an image file by its ending")
+    what.add_argument(
+        "--images", metavar="DIR", help="each image found by itself: image-1.png, the largest, and so on"
+    )
+    add.add_argument("--truth", metavar="T.h5", help="colour each piece by the image it came from")
 
     add = step("table", _table, "make a table of scores")
     add.add_argument("scores", nargs="+", metavar="scores.json")
@@ -119,7 +125,9 @@ def parser() -> argparse.ArgumentParser:
         help=".csv, .md, .tex, or .png where there is a plot; .json merges records",
     )
     add.add_argument(
-        "--kind", default="puzzles", help="puzzles, accuracy, comparison, performance, ablation or measures"
+        "--kind",
+        default="puzzles",
+        help="puzzles, mixed_bags, drawn_bags, accuracy, comparison, performance, ablation or measures",
     )
     add.add_argument(
         "--presets", nargs="*", metavar="PRESET", help="only these, in this order (default: all)"
@@ -150,6 +158,12 @@ def _cutting_options(add: argparse.ArgumentParser) -> None:
     add.add_argument("--keep-orientation", action="store_true", help="shuffle, but do not turn the pieces")
     add.add_argument(
         "--missing", type=float, default=0.0, metavar="SHARE", help="lose this share of the pieces"
+    )
+    add.add_argument(
+        "--crop",
+        nargs="+",
+        metavar="WxH+X+Y",
+        help="cut only this part of each image, in pieces; one for every image, - for all of it",
     )
 
 
@@ -208,12 +222,17 @@ def _settings(options: argparse.Namespace) -> Settings:
     return settings_of(options.preset).changed(**{name: getattr(options, name) for name in _SETTINGS})
 
 
+def _crops(options: argparse.Namespace) -> list[str | None] | None:
+    return options.crop and [None if crop == "-" else crop for crop in options.crop]
+
+
 def _cut(options: argparse.Namespace) -> None:
     from jigsaw.pieces import cut, save_cut
 
     bag, truth = cut(
-        options.images, options.piece_size, options.seed, options.keep_orientation, options.missing
-    )
+        options.images, options.piece_size, options.seed, options.keep_orientation, options.missing,
+        _crops(options),
+    )  # fmt: skip
     save_cut(bag, truth, options.pieces, options.truth)
     logging.getLogger(__name__).info("%s: %d pieces", options.pieces, len(bag))
 
@@ -276,19 +295,24 @@ def _evaluate(options: argparse.Namespace) -> None:
     )
     with naming(options.solution, options.truth, options.pieces):
         scores = evaluate(solution, truth, bag)
-    write_json(options.out, {"set": options.set, "puzzle": options.puzzle, "run": options.run, **scores})
+    names = {name: getattr(options, name) for name in ("set", "puzzle", "draw", "run")}
+    write_json(options.out, {**names, **scores})
 
 
 def _draw(options: argparse.Namespace) -> None:
-    from jigsaw.drawing import draw
+    from jigsaw.drawing import draw, draw_images, save_images
     from jigsaw.images import write_image
-    from jigsaw.pieces import Bag
+    from jigsaw.pieces import Bag, Truth
     from jigsaw.solution import Solution
 
     solution, bag = Solution.load(options.solution), Bag.load(options.pieces)
-    with naming(options.solution, options.pieces):
-        picture = draw(solution, bag)
-    write_image(options.out, picture)
+    truth = Truth.load(options.truth) if options.truth else None
+    with naming(options.solution, options.pieces, *filter(None, [options.truth])):
+        pictures = draw_images(solution, bag, truth) if options.images else [draw(solution, bag, truth)]
+    if options.images:
+        save_images(options.images, pictures)
+    else:
+        write_image(options.out, pictures[0])
 
 
 def _table(options: argparse.Namespace) -> None:
@@ -307,7 +331,7 @@ def _run(options: argparse.Namespace) -> None:
         scores = run(
             options.images, options.out, options.name or options.preset, settings, options.piece_size,
             options.keep_orientation, options.missing, options.seed, options.workers, options.size,
-            shown, shown.searched,
+            shown, shown.searched, _crops(options),
         )  # fmt: skip
     print(summary(scores))
 

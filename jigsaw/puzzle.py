@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from jigsaw.dissimilarity import compare
-from jigsaw.drawing import draw
+from jigsaw.drawing import draw, draw_images, save_images
 from jigsaw.evaluation import evaluate
 from jigsaw.files import write_json
 from jigsaw.genetic import OnGeneration
@@ -32,21 +32,23 @@ def run(
     size: tuple[int, int] | None = None,
     on_generation: OnGeneration | None = None,
     on_round: OnRound | None = None,
+    crops: Sequence[str | None] | None = None,
 ) -> dict[str, Any]:
     """Cut images, compare, solve, evaluate and draw; return the scores.
 
-    With `keep_orientation` the pieces are not turned, and the solver knows it.
+    With `keep_orientation` the pieces are not turned, and the solver knows it. `crops` are as in `cut`.
     """
     folder = Path(out)
     settings = settings or settings_of(preset)
     check_run(seed, workers)
-    bag, truth = cut(images, piece_size, seed, keep_orientation, missing)
+    bag, truth = cut(images, piece_size, seed, keep_orientation, missing, crops)
     save_cut(bag, truth, folder / "pieces.h5", folder / "truth.h5")
     edges = compare(bag, settings.measure, workers=workers, upright=keep_orientation)
     edges.save(folder / "edges.h5")
     solution = solve(edges, preset, settings, seed, workers, size, on_generation, on_round)
     solution.save(folder / "solution.h5")
     write_image(folder / "assembled.png", draw(solution, bag))
+    save_images(folder / "images", draw_images(solution, bag))
     scores = evaluate(solution, truth, bag)
     write_json(folder / "scores.json", scores)
     return scores

@@ -27,7 +27,8 @@ COMMAND = str(Path(sys.executable).with_name("jigsaw"))
 QUICK = ("--population", "20", "--generations", "4")
 KEYS = {
     *("neighbor", "perfect", "neighbor_identical", "pixel_perfect", "ceiling", "direct"),
-    *("pieces", "images", "seconds", "seed", "preset", "version"),
+    *("pieces", "images", "images_found", "sedas", "enas", "foreign"),
+    *("seconds", "seed", "preset", "version"),
 }
 STEPS = ("cut", "gather", "compare", "solve", "evaluate", "draw", "table", "run")
 
@@ -78,6 +79,7 @@ def solved(images, tmp_path_factory):
         [
             *("evaluate", at["S.h5"], "--truth", at["T.h5"], "--pieces", at["P.h5"]),
             *("--out", at["scores.json"], "--set", "tiny", "--puzzle", "first", "--run", "2"),
+            *("--draw", "some"),
         ],
         ["draw", at["S.h5"], "--pieces", at["P.h5"], "--out", at["assembled.png"]],
     ]
@@ -110,6 +112,17 @@ def test_cut_takes_several_images_a_piece_size_and_keeps_orientation(call, image
     assert (truth.places[:, 3] == 0).all()
     assert truth.seed == 9
     assert Bag.load(tmp_path / "P.h5").piece_size == 14
+
+
+def test_cut_takes_a_crop_of_each_image(call, images, tmp_path):
+    code, _, err = call(
+        *("cut", images / "first.png", images / "second.png", "--pieces", tmp_path / "P.h5"),
+        *("--truth", tmp_path / "T.h5", "--crop", "2x3+1+0", "-"),
+    )
+    assert code == 0, err
+    truth = Truth.load(tmp_path / "T.h5")
+    assert truth.names == ("first.png[2x3+1+0]", "second.png")
+    assert truth.shapes.tolist() == [[3, 2], [2, 3]]
 
 
 def test_cut_says_what_it_crops(call, tmp_path):
@@ -221,7 +234,7 @@ def test_the_number_of_workers_does_not_change_the_solution(solved, tmp_path):
 def test_evaluate_writes_every_score(solved):
     scores = json.loads((solved / "scores.json").read_text())
     assert set(scores) >= KEYS
-    assert (scores["set"], scores["puzzle"], scores["run"]) == ("tiny", "first", 2)
+    assert (scores["set"], scores["puzzle"], scores["draw"], scores["run"]) == ("tiny", "first", "some", 2)
     assert (scores["pieces"], scores["images"], scores["seed"]) == (12, 1, 5)
     assert (scores["preset"], scores["version"]) == ("paper", jigsaw.__version__)
     assert 0 <= scores["neighbor"] <= scores["neighbor_identical"] <= 1
@@ -233,6 +246,32 @@ def test_draw_shows_every_piece(solved):
     layout = Solution.load(solved / "S.h5").layout
     columns, rows = layout[:, :2].max(axis=0) + 1
     assert picture.shape == (28 * rows, 28 * columns, 3)
+
+
+def test_draw_colours_pieces_by_their_image_if_it_is_told_the_truth(call, solved, tmp_path):
+    words = ("draw", solved / "S.h5", "--pieces", solved / "P.h5", "--out", tmp_path / "out.png")
+    assert call(*words, "--truth", solved / "T.h5")[0] == 0
+    coloured, plain = read_image(tmp_path / "out.png"), read_image(solved / "assembled.png")
+    assert coloured.shape == plain.shape
+    assert not np.array_equal(coloured, plain)
+
+
+def test_draw_takes_the_images_apart(call, solved, tmp_path):
+    solution = Solution.load(solved / "S.h5")
+    replace(solution, image=(np.arange(12) < 5).astype(np.int32)).save(tmp_path / "S.h5")
+    words = ("draw", tmp_path / "S.h5", "--pieces", solved / "P.h5", "--images", tmp_path / "images")
+    assert call(*words)[0] == 0
+    assert sorted(os.listdir(tmp_path / "images")) == ["image-1.png", "image-2.png"]
+    white = [(read_image(tmp_path / "images" / f"image-{i}.png") == 255).all(axis=2).mean() for i in (1, 2)]
+    assert max(white) < 1
+
+
+@pytest.mark.parametrize("words", [[], ["--truth", "T.h5"], ["--out", "a.png", "--images", "b"]])
+def test_draw_draws_one_thing(call, solved, words):
+    code, _, err = call("draw", solved / "S.h5", "--pieces", solved / "P.h5", *words)
+    assert code == 2
+    assert "--out" in err
+    assert "--images" in err
 
 
 @pytest.mark.parametrize("ending", ["csv", "md", "tex"])
@@ -269,15 +308,22 @@ def test_run_does_all_of_it(images, tmp_path):
         *("--workers", 2, "--preset", "paper", *QUICK),
     )
     assert done.returncode == 0, done.stderr
-    wanted = {"pieces.h5", "truth.h5", "edges.h5", "solution.h5", "scores.json", "assembled.png"}
+    wanted = {"pieces.h5", "truth.h5", "edges.h5", "solution.h5", "scores.json", "assembled.png", "images"}
     assert set(os.listdir(tmp_path / "out")) == wanted
     scores = json.loads((tmp_path / "out" / "scores.json").read_text())
     assert set(scores) >= KEYS
     assert (scores["pieces"], scores["images"], scores["seed"], scores["cut_seed"]) == (18, 2, 2, 2)
     lines = {line.split("  ")[0].strip(): line.split()[-1] for line in done.stdout.splitlines()}
     assert lines["pieces"] == "18"
+    assert lines["images"] == str(scores["images_found"])
+    assert len(os.listdir(tmp_path / "out" / "images")) == scores["images_found"]
     assert lines["perfect"] == ("yes" if scores["perfect"] else "no")
     assert f"{100 * scores['neighbor']:.2f} %" in done.stdout
+
+
+def test_run_takes_crops(call, images, tmp_path):
+    assert call("run", images / "first.png", "--out", tmp_path, *QUICK, "--crop", "2x2+2+1")[0] == 0
+    assert Truth.load(tmp_path / "truth.h5").names == ("first.png[2x2+2+1]",)
 
 
 def test_run_is_the_same_as_its_steps(call, images, solved, tmp_path):
@@ -476,6 +522,10 @@ BAD = [
     (f"cut good.png {CUT} --piece-size 1", "piece size"),
     (f"cut good.png {CUT} --piece-size -28", "piece size"),
     (f"cut good.png {CUT} --seed -1", "seed"),
+    (f"cut good.png {CUT} --crop 2x2 2x2", "2 crops were given for 1 images"),
+    (f"cut good.png {CUT} --crop 2", "crop '2' is not WxH+X+Y"),
+    (f"cut good.png {CUT} --crop 5x2", "good.png: crop 5x2+0+0 reaches beyond the image, which is 4x3"),
+    ("run good.png --out out --crop 2x4", "good.png: crop 2x4+0+0"),
     ("run nowhere.png --out out", "nowhere.png"),
     ("run truncated.png --out out", "truncated.png"),
     ("run small.png --out out", "small.png"),
@@ -527,6 +577,10 @@ BAD = [
     ("draw P.h5 --pieces P.h5 --out out.png", "P.h5"),
     ("draw S.h5 --pieces nowhere.h5 --out out.png", "nowhere.h5"),
     ("draw S.h5 --pieces P.h5 --out out.txt", "out.txt"),
+    ("draw S.h5 --pieces P2.h5 --images out", "P2.h5"),
+    ("draw S.h5 --pieces P.h5 --truth T2.h5 --out out.png", "T2.h5"),
+    ("draw S.h5 --pieces P.h5 --truth P.h5 --out out.png", "P.h5"),
+    ("draw S.h5 --pieces P.h5 --images good.png", "good.png"),
     # tables
     ("table nowhere.json --out out.md", "nowhere.json"),
     ("table text.json --out out.md", "text.json"),
