@@ -4,7 +4,7 @@ from snakemake.exceptions import WorkflowError
 from snakemake.utils import min_version
 
 from jigsaw.errors import JigsawError
-from jigsaw.experiment import SUMMARIES, Experiment, use_own_environment
+from jigsaw.experiment import BAGS, SUMMARIES, Experiment, use_own_environment
 
 min_version("9.0")
 use_own_environment()

@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,13 @@ import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
+from jigsaw.bags import BAGS, Source, mixed_bags
 from jigsaw.errors import JigsawError
-from jigsaw.images import image_size, list_images
 from jigsaw.measures import measure_called
 from jigsaw.presets import Settings, settings_of
+from jigsaw.sets import ImageSets
 from jigsaw.sources import code_of
 
-BAGS = "mixed_bags"  # the set that mixed bags form in paths and tables
 SUMMARIES = ("accuracy", "comparison", "performance")
 _SCHEMA = Path(__file__).resolve().parents[1] / "workflow" / "schemas" / "config.schema.yaml"
 _SWITCHES = ("require_all", "download")
@@ -60,16 +59,15 @@ class Job:
     run: int
 
 
-class Experiment:
-    """A checked configuration and the images it finds."""
+class Experiment(ImageSets):
+    """A checked configuration, the images it finds and the jobs that follow."""
 
     def __init__(self, config: Mapping[str, Any], root: str | os.PathLike[str]) -> None:
-        self.root = Path(root)
-        self._images: dict[str, dict[str, Path]] = {}
-        self.config = {
-            key: _truth_value(value) if key in _SWITCHES else value for key, value in config.items()
-        }
-        self._check()
+        config = {key: _truth_value(value) if key in _SWITCHES else value for key, value in config.items()}
+        super().__init__(config, root)
+        self._check_form()
+        self.bags = mixed_bags(config[BAGS])
+        self._check_names()
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Experiment:
@@ -87,12 +85,14 @@ class Experiment:
 
     # -- configuration -------------------------------------------------------------------------------
 
-    def _check(self) -> None:
+    def _check_form(self) -> None:
         schema = yaml.safe_load(_SCHEMA.read_text(encoding="utf-8"))
         error = best_match(Draft202012Validator(schema).iter_errors(self.config))
         if error is not None:
             where = ".".join(str(part) for part in error.absolute_path) or "top level"
             raise JigsawError(f"config.yaml, {where}: {error.message}; see workflow/schemas/{_SCHEMA.name}")
+
+    def _check_names(self) -> None:
         for name in self.config["presets"]:
             self.settings(name)
         for i, experiment in enumerate(self.config["experiments"]):
@@ -103,32 +103,26 @@ class Experiment:
                         f"config.yaml, experiments.{i}.presets: there is no preset {name!r}; known: {known}"
                     )
             for name in self._named(experiment["sets"]):
-                self._known(name, f"experiments.{i}.sets")
+                self._known(name, f"experiments.{i}.sets", (BAGS,))
         for name, declared in self.config["sets"].items():
             if "of" in declared:
-                self._known(declared["of"], f"sets.{name}.of", bags=False)
+                self._known(declared["of"], f"sets.{name}.of")
                 if "of" in self.config["sets"][declared["of"]]:
                     raise JigsawError(
                         f"config.yaml, sets.{name}.of: {declared['of']} has no images of its own"
                     )
         for name in self.only:
-            self._known(name, "only")
+            self._known(name, "only", (BAGS,))
         for name in self._judged.get("sets", []):
-            self._known(name, "measures.sets", bags=False)
+            self._known(name, "measures.sets")
         for measure in self._judged.get("measures", []):
             try:
                 measure_called(measure)
             except JigsawError as error:
                 raise JigsawError(f"config.yaml, measures.measures: {error}") from error
-        for bag, content in self.config[BAGS].items():
-            for image in content["images"]:
-                self._known(image.partition("/")[0], f"{BAGS}.{bag}.images", bags=False)
-
-    def _known(self, name: str, where: str, bags: bool = True) -> None:
-        sets = [*self.config["sets"], BAGS] if bags else list(self.config["sets"])
-        if name not in sets:
-            known = ", ".join(sets)
-            raise JigsawError(f"config.yaml, {where}: there is no image set {name!r}; known: {known}")
+        for bag in self.bags.values():
+            for name in bag.sets:
+                self._known(name, bag.where)
 
     def _named(self, sets: str | list[str]) -> list[str]:
         return [*self.config["sets"], BAGS] if sets == "all" else list(sets)
@@ -156,147 +150,55 @@ class Experiment:
         except JigsawError as error:
             raise JigsawError(f"config.yaml, presets.{name}: {error}") from error
 
-    # -- images --------------------------------------------------------------------------------------
-
-    @property
-    def data_dir(self) -> Path:
-        """Where the folders of image sets are."""
-        return self.root / (os.environ.get("JIGSAW_DATA") or self.config.get("data_dir") or "data")
-
-    def _origin(self, name: str) -> str:
-        """Return the set whose images a set has: mostly itself."""
-        return self.config["sets"][name].get("of", name)
-
-    def folder(self, name: str) -> Path:
-        """Return the folder of an image set."""
-        declared = self.config["sets"][self._origin(name)]
-        if "skimage" in declared:
-            package = find_spec("skimage")
-            assert package is not None
-            assert package.origin is not None
-            return Path(package.origin).parent / "data"
-        return self.data_dir / Path(declared["folder"]).expanduser()
-
-    def is_there(self, name: str) -> bool:
-        """Return whether the images of a set are there."""
-        return self.folder(name).is_dir()
-
-    def images(self, name: str) -> dict[str, Path]:
-        """Return the image files of a set by their names without ending, checked against what is declared."""
-        name = self._origin(name)
-        if name not in self._images:
-            self._images[name] = self._find_images(name)
-        return self._images[name]
-
-    def _find_images(self, name: str) -> dict[str, Path]:
-        declared = self.config["sets"][name]
-        folder = self.folder(name)
-        if "skimage" in declared:
-            paths = [folder / file for file in declared["skimage"]]
-            for path in paths:
-                if not path.is_file():
-                    raise JigsawError(f"config.yaml, sets.{name}: scikit-image does not ship {path.name}")
-        else:
-            paths = list_images(folder)
-        images = {path.stem: path for path in paths}
-        if len(images) != len(paths):
-            twice = next(path for path in paths if images[path.stem] != path)
-            raise JigsawError(f"{twice}: another image of set {name} has the same name but for its ending")
-        wanted = declared.get("images", len(images))
-        if len(images) != wanted or not images:
-            raise JigsawError(
-                f"{folder}: holds {len(images)} images, but set {name} should have {wanted or 'some'}; "
-                f"complete the folder or change sets.{name}.images in config.yaml"
-            )
-        for path in paths if "pieces" in declared else []:
-            found = self._pieces_of(path)
-            if found != declared["pieces"]:
-                raise JigsawError(
-                    f"{path}: gives {found} pieces of {self.config['piece_size']} pixels, but set {name} "
-                    f"should have {declared['pieces']}; replace the image or change sets.{name}.pieces"
-                )
-        return images
-
-    def _pieces_of(self, path: Path) -> int:
-        width, height = self._size_of(path)
-        return width * height
-
-    def _size_of(self, path: Path) -> tuple[int, int]:
-        """Return width and height of an image in pieces."""
-        width, height = image_size(path)
-        return width // self.config["piece_size"], height // self.config["piece_size"]
-
-    def _bag(self, bag: str) -> list[Path]:
-        """Return the images of a mixed bag."""
-        paths = []
-        for name, image in (image.split("/", 1) for image in self.config[BAGS][bag]["images"]):
-            if image not in self.images(name):
-                raise JigsawError(f"config.yaml, {BAGS}.{bag}.images: set {name} has no image {image!r}")
-            paths.append(self.images(name)[image])
-        return paths
-
-    def _sets_of_bag(self, bag: str) -> list[str]:
-        return list(dict.fromkeys(image.split("/", 1)[0] for image in self.config[BAGS][bag]["images"]))
+    # -- puzzles -------------------------------------------------------------------------------------
 
     def _bags(self) -> list[str]:
         """Return the mixed bags whose image sets are all there or are to be downloaded."""
-        return [bag for bag in self.config[BAGS] if all(map(self._obtainable, self._sets_of_bag(bag)))]
+        return [name for name, bag in self.bags.items() if all(map(self._obtainable, bag.sets))]
 
     def puzzles(self, name: str) -> list[str]:
         """Return the names of the puzzles of a set."""
         if name == BAGS:
             bags = self._bags()
             for bag in bags:
-                if all(map(self.is_there, self._sets_of_bag(bag))):
-                    self._bag(bag)  # all its images must be there
+                if all(map(self.is_there, self.bags[bag].sets)):
+                    self.bags[bag].sources(self)  # all its images must be there
             return bags
         if not self.is_there(name):
             raise JigsawError(self.how_to_get(name))
         return list(self.images(name))
 
+    def _parts(self, name: str, puzzle: str) -> list[Source]:
+        return self.bags[puzzle].sources(self) if name == BAGS else [Source(self.images(name)[puzzle])]
+
     def sources(self, name: str, puzzle: str) -> list[Path]:
         """Return the images of a puzzle."""
-        return self._bag(puzzle) if name == BAGS else [self.images(name)[puzzle]]
+        return [path for path, _ in self._parts(name, puzzle)]
 
     def pieces(self, name: str, puzzle: str) -> int:
         """Return the number of pieces of a puzzle."""
-        return sum(self._pieces_of(path) for path in self.sources(name, puzzle))
+        sizes = [
+            self.size_of(path) if crop is None else (crop.width, crop.height)
+            for path, crop in self._parts(name, puzzle)
+        ]
+        return sum(width * height for width, height in sizes)
 
-    def cutting_options(self, name: str) -> str:
-        """Return what `jigsaw cut` must know of a set."""
+    def cutting_options(self, name: str, puzzle: str) -> str:
+        """Return what `jigsaw cut` must know of a puzzle."""
         declared = self.config["sets"].get(name, {})
         options = " --keep-orientation" if declared.get("keep_orientation") else ""
-        return options + (f" --missing {declared['missing']}" if declared.get("missing") else "")
+        options += f" --missing {declared['missing']}" if declared.get("missing") else ""
+        crops = [crop for _, crop in self._parts(name, puzzle)]
+        return options + (f" --crop {' '.join(str(crop or '-') for crop in crops)}" if any(crops) else "")
 
     def comparing_options(self, name: str) -> str:
         """Return what `jigsaw compare` must know of a set."""
         return " --keep-orientation" if self.config["sets"].get(name, {}).get("keep_orientation") else ""
 
-    def how_to_get(self, name: str) -> str:
-        """Say how to get a set that is not there."""
-        name = self._origin(name)
-        declared = self.config["sets"][name]
-        text = f"image set {name} is not there: put its images into {self.folder(name)}"
-        if not Path(declared["folder"]).is_absolute():
-            text += ", or say where the folders are with JIGSAW_DATA or data_dir"
-        if "url" in declared:
-            text += f"; `jigsaw fetch {name}` or --config download=true gets them from {declared['url']}"
-        elif "page" in declared:
-            text += f"; they are offered at {declared['page']}"
-        return text
-
-    def fetch(self, name: str) -> None:
-        """Download the images of a set into its folder."""
-        from jigsaw.fetch import fetch_set
-
-        self._known(name, "sets", bags=False)
-        name = self._origin(name)
-        declared = self.config["sets"][name]
-        if "skimage" in declared:
-            raise JigsawError(f"image set {name} comes with scikit-image: there is nothing to download")
-        if "url" not in declared:
-            raise JigsawError(f"image set {name} declares no url to download from; " + self.how_to_get(name))
-        fetch_set(name, declared, self.folder(name), self.root)
+    def evaluating_options(self, name: str, puzzle: str) -> str:
+        """Return what `jigsaw evaluate` must know of a puzzle."""
+        draw = self.bags[puzzle].draw if name == BAGS else ""
+        return f" --draw {draw}" if draw else ""
 
     # -- jobs ----------------------------------------------------------------------------------------
 
@@ -309,30 +211,21 @@ class Experiment:
     def missing(self) -> list[str]:
         """What some experiment would run but cannot, and how to get it: a message for each set and bag."""
         lost = [name for name in self._wanted if name != BAGS and name not in self.sets]
-        messages = list(dict.fromkeys(self.how_to_get(name) for name in lost))
-        for bag in self.config[BAGS] if BAGS in self._wanted else []:
-            lacking = [name for name in self._sets_of_bag(bag) if not self._obtainable(name)]
+        messages = [self.how_to_get(name) for name in lost]
+        for bag in self.bags.values() if BAGS in self._wanted else []:
+            lacking = [name for name in bag.sets if not self._obtainable(name)]
             if lacking:
-                messages.append(f"mixed bag {bag} is left out: image set {', '.join(lacking)} is not there")
-        return messages
+                messages.append(
+                    f"mixed bag {bag.entry} is left out: image set {', '.join(lacking)} is not there"
+                )
+        return list(dict.fromkeys(messages))
 
     def downloads(self, name: str) -> list[str]:
         """Return the sets that the workflow must download before the jobs of a set are known."""
         if name == BAGS:
-            return [
-                part for bag in self._bags() for part in self._sets_of_bag(bag) if self._downloadable(part)
-            ]
+            needed = dict.fromkeys(part for bag in self._bags() for part in self.bags[bag].sets)
+            return [part for part in needed if self._downloadable(part)]
         return [self._origin(name)] if self._downloadable(name) else []
-
-    def _downloadable(self, name: str) -> bool:
-        return (
-            bool(self.config.get("download"))
-            and "url" in self.config["sets"][self._origin(name)]
-            and not self.is_there(name)
-        )
-
-    def _obtainable(self, name: str) -> bool:
-        return self.is_there(name) or self._downloadable(name)
 
     @property
     def _wanted(self) -> list[str]:
@@ -387,6 +280,14 @@ class Experiment:
         }
         return [name for name in self.sets if name in named]
 
+    def drawn_bags(self) -> bool:
+        """Return whether any of the bags that are run is one of several drawn ones."""
+        return BAGS in self.sets and any(self.bags[name].draw for name in self._bags())
+
+    def beside(self, table: str) -> list[str]:
+        """Return the published solvers that stand beside ours in a table."""
+        return self.config["tables"].get(table, {}).get("beside", [])
+
     def solver_options(self, preset: str, name: str, puzzle: str) -> str:
         """Return the settings of a preset, and what is known of a puzzle, as options of `jigsaw solve`."""
         settings = self.settings(preset)
@@ -395,7 +296,7 @@ class Experiment:
         base = self.config["presets"][preset].get("base", "paper")
         options = "".join(f" --{key} {value}" for key, value in values.items())
         if self.config["sets"].get(name, {}).get("known_size") and settings.members > 0:
-            width, height = self._size_of(self.sources(name, puzzle)[0])
+            width, height = self.size_of(self.sources(name, puzzle)[0])
             options += f" --size {width}x{height}"
         return f"--preset {base} --name {preset}{options}"
 
@@ -425,7 +326,7 @@ class Experiment:
             "compare": 50,
             "solve": 16 + largest * 2 * 28 / 1000,  # two populations of 16 + 12 bytes a piece
             "evaluate": 40,
-            "draw": 12,
+            "draw": 24,
         }[stage]
         return int(400 + pieces * kilobytes / 1000 * 1.3)
 

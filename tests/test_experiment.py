@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from PIL import Image
-from puzzles import noise
+from configs import folder_of, tiny_config
 
 from jigsaw.errors import JigsawError
 from jigsaw.experiment import STAGES, Experiment, Job
@@ -46,28 +45,10 @@ def config():
     return yaml.safe_load((ROOT / "config.yaml").read_text())
 
 
-def folder_of(folder, names, height=56, width=84):
-    """Fill a folder with images, six pieces each."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for i, name in enumerate(names):
-        Image.fromarray(noise(height, width, seed=i)).save(folder / name)
-    return folder
-
-
 @pytest.fixture
 def tiny(tmp_path):
     """A configuration of one small set of two images in the folder data/tiny."""
-    folder_of(tmp_path / "data" / "tiny", ["a.png", "b.png"])
-    return {
-        "seed": 0,
-        "piece_size": 28,
-        "data_dir": str(tmp_path / "data"),
-        "sets": {"tiny": {"title": "Tiny", "folder": "tiny"}},
-        "mixed_bags": {},
-        "presets": {"quick": {"base": "paper", "population": 20, "generations": 5}},
-        "experiments": [{"sets": "all", "presets": ["quick"]}],
-        "tables": {"accuracy": {}, "comparison": {}, "performance": {}},
-    }
+    return tiny_config(tmp_path)
 
 
 def changed(config, path, value):
@@ -217,6 +198,7 @@ def test_published_results_are_of_declared_sets_and_tables_name_known_solvers(co
         ("sets.tiny.skimage", ["camera.png"], "sets.tiny"),
         ("sets.tiny.pattern", "*.png", "sets.tiny"),
         ("sets.mixed_bags", {"title": "x", "folder": "x"}, "mixed_bags"),
+        ("sets.drawn_bags", {"title": "x", "folder": "x"}, "drawn_bags"),
         ("sets.accuracy", {"title": "x", "folder": "x"}, "accuracy"),
         ("sets.a/b", {"title": "x", "folder": "x"}, "a/b"),
         ("sets.a b", {"title": "x", "folder": "x"}, "a b"),
@@ -239,9 +221,6 @@ def test_published_results_are_of_declared_sets_and_tables_name_known_solvers(co
         ("only", "tiny,huge", "only"),
         ("require_all", "perhaps", "require_all"),
         ("download", 1, "download"),
-        ("mixed_bags.bag", {"images": ["huge/a"]}, "mixed_bags.bag.images"),
-        ("mixed_bags.bag", {"images": ["a"]}, "mixed_bags.bag.images"),
-        ("mixed_bags.bag", {"images": []}, "mixed_bags.bag.images"),
     ],
 )
 def test_a_mistake_is_refused_and_its_key_named(tiny, path, value, named):
@@ -336,7 +315,7 @@ def test_what_is_known_of_a_set_reaches_the_commands(tiny):
     tiny["presets"]["searching"] = {"base": "best", "measure": "ssd"}
     experiment = Experiment(tiny, ROOT)
     assert experiment.puzzles("known") == experiment.puzzles("tiny")
-    cutting = f"cut a.png --pieces p.h5 --truth t.h5{experiment.cutting_options('known')}"
+    cutting = f"cut a.png --pieces p.h5 --truth t.h5{experiment.cutting_options('known', 'a')}"
     options = parser().parse_args(cutting.split())
     assert (options.keep_orientation, options.missing) == (True, 0.25)
     comparing = f"compare p.h5 --out e.h5{experiment.comparing_options('known')}"
@@ -344,7 +323,7 @@ def test_what_is_known_of_a_set_reaches_the_commands(tiny):
     solving = f"solve e.h5 --out s.h5 {experiment.solver_options('searching', 'known', 'a')}"
     width, height = parser().parse_args(solving.split()).size
     assert width * height == experiment.pieces("known", "a")
-    assert experiment.cutting_options("tiny") == experiment.comparing_options("tiny") == ""
+    assert experiment.cutting_options("tiny", "a") == experiment.comparing_options("tiny") == ""
     assert "--size" not in experiment.solver_options("searching", "tiny", "a")
     assert "--size" not in experiment.solver_options("quick", "known", "a")  # nothing there would use it
 
@@ -425,9 +404,8 @@ def test_a_missing_set_is_reported_with_how_to_get_it(tiny, tmp_path, more, hint
 
 def test_every_literature_set_that_is_missing_says_how_to_get_it(config, tmp_path):
     config["data_dir"] = str(tmp_path)
-    experiment = Experiment(config, ROOT)
-    assert len(experiment.missing) == len(LITERATURE)
-    for name, message in zip(LITERATURE, experiment.missing, strict=True):
+    lost = [message for message in Experiment(config, ROOT).missing if message.startswith("image set")]
+    for name, message in zip(LITERATURE, lost, strict=True):
         assert f"image set {name} is not there" in message
         assert "http" in message
 
@@ -491,46 +469,6 @@ def test_an_absolute_folder_stays_where_it_is(tiny, tmp_path, monkeypatch):
     monkeypatch.setenv("JIGSAW_DATA", "/nowhere")
     tiny["sets"]["tiny"]["folder"] = str(tmp_path / "data" / "tiny")
     assert Experiment(tiny, ROOT).sets == ["tiny"]
-
-
-# -- mixed bags ------------------------------------------------------------------------------------------
-
-
-def test_a_mixed_bag_is_a_puzzle_of_several_images(tiny):
-    tiny["mixed_bags"] = {"both": {"images": ["tiny/a", "tiny/b"]}}
-    experiment = Experiment(tiny, ROOT)
-    assert experiment.sets == ["tiny", "mixed_bags"]
-    assert experiment.jobs("mixed_bags") == [Job("mixed_bags", "both", "quick", 0)]
-    assert [path.name for path in experiment.sources("mixed_bags", "both")] == ["a.png", "b.png"]
-    assert experiment.pieces("mixed_bags", "both") == 12
-
-
-def test_a_mixed_bag_with_an_unknown_image_is_refused(tiny):
-    tiny["mixed_bags"] = {"both": {"images": ["tiny/a", "tiny/z"]}}
-    with pytest.raises(JigsawError, match=r"mixed_bags\.both\.images.*tiny has no image 'z'"):
-        Experiment(tiny, ROOT).jobs("mixed_bags")
-
-
-def test_a_mixed_bag_waits_for_its_images(tiny):
-    tiny["sets"]["gone"] = {"title": "Gone", "folder": "gone"}
-    tiny["mixed_bags"] = {"both": {"images": ["tiny/a", "gone/b"]}}
-    experiment = Experiment(tiny, ROOT)
-    assert experiment.sets == ["tiny"]
-    lost_set, lost_bag = experiment.missing
-    assert "image set gone" in lost_set
-    assert "mixed bag both" in lost_bag
-    assert "gone" in lost_bag
-
-
-def test_a_mixed_bag_that_misses_images_is_reported_though_another_is_complete(tiny):
-    tiny["sets"]["gone"] = {"title": "Gone", "folder": "gone"}
-    tiny["mixed_bags"] = {"here": {"images": ["tiny/a", "tiny/b"]}, "lost": {"images": ["tiny/a", "gone/b"]}}
-    tiny["experiments"][0]["sets"] = ["mixed_bags"]
-    experiment = Experiment(tiny, ROOT)
-    assert experiment.puzzles("mixed_bags") == ["here"]
-    (message,) = experiment.missing
-    assert "mixed bag lost" in message
-    assert "gone" in message
 
 
 # -- resources -------------------------------------------------------------------------------------------
@@ -619,6 +557,9 @@ def test_an_edit_of_the_solver_concerns_solving_only(stages_changed_by, module):
         ("allpairs.py", {"compare"}, {"cut", "evaluate", "table"}),
         ("measures/ssd.py", {"compare"}, {"cut", "evaluate", "table"}),
         ("tables.py", {"table"}, {"cut", "compare", "solve", "evaluate", "draw"}),
+        ("bag_tables.py", {"table"}, {"cut", "compare", "solve", "evaluate", "draw"}),
+        ("separation.py", {"evaluate"}, {"cut", "compare", "solve", "draw", "table"}),
+        ("crop.py", {"cut"}, {"table"}),
         ("drawing.py", {"draw"}, {"cut", "compare", "solve", "evaluate", "table"}),
         ("evaluation.py", {"evaluate"}, {"cut", "compare", "solve", "draw", "table"}),
         ("images.py", {"cut"}, {"solve", "table"}),

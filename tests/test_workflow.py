@@ -32,7 +32,10 @@ CONFIG = {
     "piece_size": 28,
     "data_dir": "data",
     "sets": {"tiny": {"title": "Tiny", "folder": "tiny"}, "other": {"title": "Other", "folder": "other"}},
-    "mixed_bags": {"both": {"images": ["tiny/a", "other/c"]}},
+    "mixed_bags": {
+        "both": {"images": ["tiny/a", {"image": "other/c", "crop": "2x2+1+0"}]},
+        "some": {"draw": {"from": "other", "images": [1], "bags": 2}},
+    },
     "presets": {"quick": {"base": "paper", "population": 20, "generations": 5}},
     "experiments": [{"sets": "all", "presets": ["quick"]}],
     "tables": {"accuracy": {"beside": ["yu2015"]}, "comparison": {"beside": []}, "performance": {}},
@@ -108,12 +111,18 @@ def jobs_of(output):
 
 def tables_of(*sets):
     """Return the jobs that make the tables anew after a change in the given sets."""
+    tables = {
+        "set_table": [name for name in sets if name != "mixed_bags"],
+        "bag_table": ["mixed_bags", "drawn_bags"] if "mixed_bags" in sets else [],
+        "summary_table": SUMMARIES,
+    }
     return {
         "records": sorted(sets),
-        "set_table": sorted(f"{name}/{ending}" for name in sets for ending in ("csv", "md", "tex")),
-        "summary_table": sorted(
-            f"{table}/{ending}" for table in SUMMARIES for ending in ("csv", "md", "tex")
-        ),
+        **{
+            rule: sorted(f"{name}/{ending}" for name in names for ending in ("csv", "md", "tex"))
+            for rule, names in tables.items()
+            if names
+        },
     }
 
 
@@ -151,22 +160,17 @@ def project(finished):
     return Project(place / "project")
 
 
-EVERYTHING = {
-    **{step: ["mixed_bags/both", "other/c", "tiny/a", "tiny/b"] for step in ("cut", "compare")},
-    **{
-        step: ["mixed_bags/both/0", "other/c/0", "tiny/a/0", "tiny/b/0"]
-        for step in ("solve", "evaluate", "draw")
-    },
-    **tables_of("mixed_bags", "other", "tiny"),
-}
-
-
 def solving(runs, *sets):
     """Return the jobs of solving certain runs and of what follows from it."""
-    return {"solve": runs, "evaluate": runs, "draw": runs, **tables_of(*sets)}
+    mixed = [run for run in runs if run.startswith("mixed_bags/")]
+    pictures = {"draw_origins": mixed, "draw_images": mixed} if mixed else {}
+    return {"solve": runs, "evaluate": runs, "draw": runs, **pictures, **tables_of(*sets)}
 
 
-ALL_SOLVING = solving(EVERYTHING["solve"], "mixed_bags", "other", "tiny")
+BAGS = ["mixed_bags/both", "mixed_bags/some-1-01", "mixed_bags/some-1-02"]
+PUZZLES = [*BAGS, "other/c", "tiny/a", "tiny/b"]
+ALL_SOLVING = solving([f"{puzzle}/0" for puzzle in PUZZLES], "mixed_bags", "other", "tiny")
+EVERYTHING = {"cut": PUZZLES, "compare": PUZZLES, **ALL_SOLVING}
 
 
 # -- the experiment --------------------------------------------------------------------------------------
@@ -182,12 +186,15 @@ def test_a_dry_run_tells_all_jobs_and_makes_nothing(finished):
 def test_a_run_makes_every_table_and_picture(finished, project):
     assert jobs_of(finished[3].stdout) == EVERYTHING
     made = set(project.made())
-    for name in ("tiny", "other", "mixed_bags", *SUMMARIES):
+    for name in ("tiny", "other", "mixed_bags", "drawn_bags", *SUMMARIES):
         assert {f"results/tables/{name}.{ending}" for ending in ("csv", "md", "tex")} <= made
-    for puzzle in ("tiny/a", "tiny/b", "other/c", "mixed_bags/both"):
+    for puzzle in PUZZLES:
         for file in ("pieces.h5", "truth.h5", "edges-ssd.h5"):
             assert f"results/puzzles/{puzzle}/{file}" in made
         for file in ("solution.h5", "scores.json", "assembled.png"):
+            assert f"results/puzzles/{puzzle}/quick/0/{file}" in made
+    for puzzle in BAGS:
+        for file in ("origins.png", "images/image-1.png"):
             assert f"results/puzzles/{puzzle}/quick/0/{file}" in made
     assert (project / "results/logs/solve/tiny/a-quick-0.log").read_text().count("generation 5 of 5") == 1
 
@@ -200,10 +207,20 @@ def test_the_package_of_the_copy_is_the_one_that_ran(project):
 def test_scores_know_their_set_puzzle_preset_and_run(project):
     scores = json.loads((project / "results/puzzles/mixed_bags/both/quick/0/scores.json").read_text())
     assert [scores[key] for key in ("set", "puzzle", "preset", "run")] == ["mixed_bags", "both", "quick", 0]
-    assert (scores["images"], scores["pieces"]) == (2, 12)
+    assert (scores["images"], scores["pieces"]) == (2, 10)
+    assert [row["image"] for row in scores["per_image"]] == ["a.png", "c.png[2x2+1+0]"]
     assert (scores["settings"]["population"], scores["settings"]["generations"]) == (20, 5)
     table = (project / "results/tables/accuracy.csv").read_text()
     assert all(name in table for name in ("tiny", "other", "mixed_bags", "Yu et al."))
+
+
+def test_drawn_bags_are_summed_up_in_one_table_and_told_in_another(project):
+    mixed, drawn = (
+        [line.split(",")[0] for line in (project / f"results/tables/{name}.csv").read_text().splitlines()]
+        for name in ("mixed_bags", "drawn_bags")
+    )
+    assert mixed == ["bag", "both", "some"]
+    assert drawn == ["bag", "some-1-01", "some-1-02"]
 
 
 def test_a_second_run_has_nothing_to_do(project):
@@ -225,7 +242,7 @@ def test_a_change_of_generations_reruns_solving_and_what_follows(project):
     assert set(project.makes(OTHER)) == {"solve", "evaluate", "records", "set_table"}
     after = project.made()
     kept = [path for path in before if path.endswith(("pieces.h5", "truth.h5", "edges-ssd.h5"))]
-    assert len(kept) == 12
+    assert len(kept) == 18
     assert all(after[path] == before[path] for path in kept)
     assert len(Solution.load(project / SOLUTION).history) == 7
     assert project.would_make(OTHER) == {}
@@ -245,6 +262,19 @@ def test_another_solver_beside_ours_makes_that_table_anew(project):
     project.configure(tables={**CONFIG["tables"], "accuracy": {"beside": ["yu2015", "gallagher2012"]}})
     assert project.makes() == {"summary_table": ["accuracy/csv", "accuracy/md", "accuracy/tex"]}
     assert "Gallagher" in (project / "results/tables/accuracy.md").read_text()
+
+
+def test_a_change_of_a_crop_reruns_its_bag(project):
+    bags = {**CONFIG["mixed_bags"], "both": {"images": ["tiny/a", {"image": "other/c", "crop": "2x2"}]}}
+    project.configure(mixed_bags=bags)
+    expected = solving(["mixed_bags/both/0"], "mixed_bags")
+    assert project.would_make() == {"cut": ["mixed_bags/both"], "compare": ["mixed_bags/both"], **expected}
+
+
+def test_another_solver_beside_bags_makes_their_tables_anew(project):
+    project.configure(tables={**CONFIG["tables"], "mixed_bags": {"beside": ["paikin2015"]}})
+    assert set(project.makes()) == {"bag_table"}
+    assert "Paikin" in (project / "results/tables/mixed_bags.md").read_text()
 
 
 def test_a_title_changes_nothing(project):
@@ -367,7 +397,7 @@ def test_the_table_of_one_set_can_be_asked_for_alone(project):
 def test_a_call_can_be_restricted_to_some_sets(project):
     shutil.rmtree(project / "results")
     jobs = project.would_make("--config", "only=other,mixed_bags")
-    assert jobs["cut"] == ["mixed_bags/both", "other/c"]
+    assert jobs["cut"] == [*BAGS, "other/c"]
     assert jobs["records"] == ["mixed_bags", "other"]
 
 
@@ -441,6 +471,11 @@ def test_the_environment_says_where_images_are(project):
             "gives 6 pieces",
         ),
         ({"mixed_bags": {"both": {"images": ["tiny/a", "tiny/z"]}}}, "no image 'z'"),
+        (
+            {"mixed_bags": {"both": {"images": [{"image": "tiny/a", "crop": "9x9"}]}}},
+            "reaches beyond the image",
+        ),
+        ({"mixed_bags": {"some": {"draw": {"from": "tiny", "images": 3}}}}, "3 images are to be drawn"),
     ],
 )
 def test_a_mistake_in_the_configuration_is_named_before_anything_runs(project, changes, named):
@@ -524,6 +559,8 @@ def test_the_report_shows_tables_and_pictures(project):
     assert done.returncode == 0, done.stdout
     text = (project / "report.html").read_text(encoding="utf-8")
     assert "Assembled puzzles" in text
+    assert "Mixed bags by origin" in text
+    assert "image-1.png" in text
     assert "results/tables/accuracy.md" in text
 
 

@@ -42,13 +42,20 @@ def files_of(pattern, sets):
 
 
 def pictures(wildcards):
-    """Return the pictures of all solved puzzles."""
-    return files_of("results/puzzles/{set}/{puzzle}/{preset}/{run}/assembled.png", SETS)
+    """Return the pictures of all solved puzzles, and the further ones of mixed bags."""
+    run = "results/puzzles/{set}/{puzzle}/{preset}/{run}"
+    mixed = [name for name in SETS if name == BAGS]
+    return [
+        *files_of(f"{run}/assembled.png", SETS),
+        *files_of(f"{run}/origins.png", mixed),
+        *files_of(f"{run}/images", mixed),
+    ]
 
 
 def further_tables(wildcards):
-    """Return the tables of ablation and measures, where there is anything for them to show."""
-    formats = {"ablation": ["csv", "md", "tex", "png"], "measures": ["csv", "md", "tex"]}
-    wanted = ["ablation"] if experiment.sets_of("ablation") else []
+    """Return the tables of drawn bags, ablation and measures, where there is anything for them to show."""
+    wanted = ["drawn_bags"] if experiment.drawn_bags() else []
+    wanted += ["ablation"] if experiment.sets_of("ablation") else []
     wanted += ["measures"] if quality_files(wildcards) else []
-    return [f"results/tables/{table}.{format}" for table in wanted for format in formats[table]]
+    plots = [f"results/tables/{table}.png" for table in wanted if table == "ablation"]
+    return expand("results/tables/{table}.{format}", table=wanted, format=["csv", "md", "tex"]) + plots

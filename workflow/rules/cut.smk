@@ -15,7 +15,7 @@ rule cut:
         code=experiment.code("cut"),
         size=config["piece_size"],
         seed=experiment.seed,
-        known=lambda wildcards: experiment.cutting_options(wildcards.set),
+        known=lambda wildcards: experiment.cutting_options(wildcards.set, wildcards.puzzle),
     shell:
         "jigsaw cut {input.images:q} --pieces {output.pieces:q} --truth {output.truth:q}"
         " --piece-size {params.size} --seed {params.seed}{params.known} --log {log:q}"

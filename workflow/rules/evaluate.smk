@@ -14,9 +14,10 @@ rule evaluate:
         mem_mb=lambda wildcards: experiment.memory("evaluate", wildcards.set, wildcards.puzzle),
     params:
         code=experiment.code("evaluate"),
+        known=lambda wildcards: experiment.evaluating_options(wildcards.set, wildcards.puzzle),
     shell:
         "jigsaw evaluate {input.solution:q} --pieces {input.pieces:q} --truth {input.truth:q} --out {output:q}"
-        " --set {wildcards.set:q} --puzzle {wildcards.puzzle:q} --run {wildcards.run} --log {log:q}"
+        " --set {wildcards.set:q} --puzzle {wildcards.puzzle:q} --run {wildcards.run}{params.known} --log {log:q}"
 
 
 rule draw:
@@ -39,3 +40,54 @@ rule draw:
         code=experiment.code("draw"),
     shell:
         "jigsaw draw {input.solution:q} --pieces {input.pieces:q} --out {output:q} --log {log:q}"
+
+
+rule draw_origins:
+    input:
+        solution="results/puzzles/{set}/{puzzle}/{preset}/{run}/solution.h5",
+        pieces="results/puzzles/{set}/{puzzle}/pieces.h5",
+        truth="results/puzzles/{set}/{puzzle}/truth.h5",
+    output:
+        report(
+            "results/puzzles/{set}/{puzzle}/{preset}/{run}/origins.png",
+            caption="../report/origins.rst",
+            category="Mixed bags by origin",
+            subcategory="{puzzle}",
+            labels={"preset": "{preset}", "run": "{run}"},
+        ),
+    log:
+        "results/logs/draw_origins/{set}/{puzzle}-{preset}-{run}.log",
+    wildcard_constraints:
+        set=BAGS,
+    resources:
+        mem_mb=lambda wildcards: experiment.memory("draw", wildcards.set, wildcards.puzzle),
+    params:
+        code=experiment.code("draw"),
+    shell:
+        "jigsaw draw {input.solution:q} --pieces {input.pieces:q} --truth {input.truth:q} --out {output:q}"
+        " --log {log:q}"
+
+
+rule draw_images:
+    input:
+        solution="results/puzzles/{set}/{puzzle}/{preset}/{run}/solution.h5",
+        pieces="results/puzzles/{set}/{puzzle}/pieces.h5",
+    output:
+        report(
+            directory("results/puzzles/{set}/{puzzle}/{preset}/{run}/images"),
+            patterns=["{image}.png"],
+            caption="../report/images.rst",
+            category="Mixed bags taken apart",
+            subcategory="{puzzle}",
+            labels={"preset": "{preset}", "run": "{run}", "image": "{image}"},
+        ),
+    log:
+        "results/logs/draw_images/{set}/{puzzle}-{preset}-{run}.log",
+    wildcard_constraints:
+        set=BAGS,
+    resources:
+        mem_mb=lambda wildcards: experiment.memory("draw", wildcards.set, wildcards.puzzle),
+    params:
+        code=experiment.code("draw"),
+    shell:
+        "jigsaw draw {input.solution:q} --pieces {input.pieces:q} --images {output:q} --log {log:q}"

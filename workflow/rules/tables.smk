@@ -37,6 +37,30 @@ rule set_table:
         "jigsaw table {input:q} --out {output:q} --log {log:q}"
 
 
+rule bag_table:
+    input:
+        records=f"results/records/{BAGS}.json",
+        published="workflow/published.yaml",
+    output:
+        report(
+            "results/tables/{table}.{format}",
+            caption="../report/bags.rst",
+            category="Summary tables",
+            labels={"table": "{table}", "format": "{format}"},
+        ),
+    log:
+        "results/logs/tables/{table}-{format}.log",
+    wildcard_constraints:
+        table=f"{BAGS}|drawn_bags",
+    localrule: True
+    params:
+        code=experiment.code("table"),
+        beside=experiment.beside(BAGS),
+    shell:
+        "jigsaw table {input.records:q} --out {output:q} --kind {wildcards.table}"
+        " --published {input.published:q} --beside {params.beside:q} --log {log:q}"
+
+
 rule summary_table:
     input:
         records=expand("results/records/{set}.json", set=SETS),
@@ -55,7 +79,7 @@ rule summary_table:
     localrule: True
     params:
         code=experiment.code("table"),
-        beside=lambda wildcards: config["tables"][wildcards.table].get("beside", []),
+        beside=lambda wildcards: experiment.beside(wildcards.table),
         presets=experiment.presets(),
     shell:
         "jigsaw table {input.records:q} --out {output:q} --kind {wildcards.table}"
@@ -103,4 +127,4 @@ rule measures_table:
         "jigsaw table {input:q} --out {output:q} --kind measures --log {log:q}"
 
 
-ruleorder: ablation_table > measures_table > summary_table > set_table
+ruleorder: ablation_table > measures_table > bag_table > summary_table > set_table
