@@ -47,6 +47,7 @@ include: "workflow/rules/images.smk"
 include: "workflow/rules/cut.smk"
 include: "workflow/rules/compare.smk"
 include: "workflow/rules/solve.smk"
+include: "workflow/rules/unmix.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/tables.smk"
 

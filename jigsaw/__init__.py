@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from jigsaw.puzzle import run
     from jigsaw.solution import Solution
     from jigsaw.solver import solve
+    from jigsaw.unmix import unmix
 
 # Where each public name lives; imported when first used, as compiled kernels take a while to load.
 _HOMES = {
@@ -46,6 +47,7 @@ _HOMES = {
     "gather": "pieces",
     "run": "puzzle",
     "solve": "solver",
+    "unmix": "unmix",
 }
 
 __all__ = [
@@ -64,6 +66,7 @@ __all__ = [
     "gather",
     "run",
     "solve",
+    "unmix",
 ]
 
 

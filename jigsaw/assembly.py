@@ -19,7 +19,7 @@ from jigsaw.measures import distinct_rows, relation
 
 PLACED = 0
 AWAY = -1
-ANYWHERE = np.array([-(1 << 24), -(1 << 24), 1 << 24, 1 << 24], np.int32)  # a window without bounds
+ANYWHERE = np.array([[-(1 << 24), -(1 << 24), 1 << 24, 1 << 24]], np.int32)  # one window without bounds
 
 
 class Bonds(NamedTuple):
@@ -39,7 +39,7 @@ class Assembly(NamedTuple):
     table: np.ndarray  # hash table of places
     contact: np.ndarray  # (4 n) float32: gain of what each edge touches, -1 for nothing
     total: np.ndarray  # (1) float64: gain of all contacts
-    window: np.ndarray  # (4) first x, first y, end x, end y: where pieces may lie
+    windows: np.ndarray  # (m, 4) first x, first y, end x, end y of each: where pieces may lie; no two touch
 
 
 def bonds_of(edges: Edges) -> Bonds:
@@ -65,7 +65,7 @@ def make_assembly(pieces: int) -> Assembly:
         table=table,
         contact=np.empty(4 * pieces, np.float32),
         total=np.zeros(1),
-        window=np.zeros(4, np.int32),
+        windows=ANYWHERE,
     )
 
 
@@ -163,16 +163,19 @@ def lift(assembly, p, group):
 
 
 @kernel
-def inside(assembly, x, y):
-    """Return whether a place is within the window."""
-    w = assembly.window
-    return w[0] <= x and x < w[2] and w[1] <= y and y < w[3]
+def window_at(assembly, x, y):
+    """Return the number of the window in which a place is, or -1."""
+    for i in range(len(assembly.windows)):
+        w = assembly.windows[i]
+        if w[0] <= x and x < w[2] and w[1] <= y and y < w[3]:
+            return i
+    return -1
 
 
 @kernel
 def free(assembly, x, y):
     """Return whether a piece may be put at a place."""
-    return inside(assembly, x, y) and piece_at(assembly.records, assembly.table, PLACED, x, y) < 0
+    return window_at(assembly, x, y) >= 0 and piece_at(assembly.records, assembly.table, PLACED, x, y) < 0
 
 
 @kernel
@@ -201,21 +204,23 @@ def best_turn(assembly, bonds, p, x, y):
 
 @kernel
 def fill(assembly, bonds, kinds):
-    """Put all away pieces into free places of the window, the most hemmed-in place first.
+    """Put all away pieces into free places of the windows, the most hemmed-in place first.
 
     Pieces of one kind are alike; the first of them stands for all.
     """
-    records, window = assembly.records, assembly.window
+    records = assembly.records
     pieces = np.flatnonzero(records.group == AWAY)
     if len(pieces) == 0:
         return
     pieces = pieces[np.argsort(kinds[pieces], kind="mergesort")]
     away = len(pieces)
     holes = [(np.int64(0), np.int64(0)) for _ in range(0)]
-    for row in range(window[1], window[3]):
-        for column in range(window[0], window[2]):
-            if free(assembly, column, row):
-                holes.append((np.int64(column), np.int64(row)))
+    for i in range(len(assembly.windows)):
+        left, top, right, bottom = assembly.windows[i]
+        for row in range(top, bottom):
+            for column in range(left, right):
+                if free(assembly, column, row):
+                    holes.append((np.int64(column), np.int64(row)))
     while away > 0 and len(holes) > 0:
         most, hole = -1, 0
         for h in range(len(holes)):

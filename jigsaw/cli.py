@@ -96,6 +96,11 @@ def parser() -> argparse.ArgumentParser:
     add.add_argument("--out", required=True, metavar="S.h5")
     _solver_options(add)
 
+    add = step("unmix", _unmix, "tell the images of an assembly apart")
+    add.add_argument("solution", metavar="S.h5")
+    add.add_argument("--edges", required=True, metavar="E.h5", help="compared by any measure, best by fused")
+    add.add_argument("--out", required=True, metavar="U.h5", help="the solution with its images told apart")
+
     add = step("evaluate", _evaluate, "score a solution against the truth")
     add.add_argument("solution", metavar="S.h5")
     add.add_argument("--truth", required=True, metavar="T.h5")
@@ -187,6 +192,7 @@ def _solver_options(add: argparse.ArgumentParser) -> None:
     add.add_argument(
         "--size", type=_size, metavar="WxH", help="width and height of the picture in pieces, if known"
     )
+    add.add_argument("--one-image", action="store_true", help="all pieces are known to be of one image")
     add.add_argument("--seed", type=int, default=0, help="default: %(default)s")
     add.add_argument("--workers", type=int, default=1, help="processes; does not change the result")
 
@@ -277,9 +283,20 @@ def _solve(options: argparse.Namespace) -> None:
     with naming(options.edges), progress(settings.generations) as shown:
         solution = solve(
             edges, options.name or options.preset, settings, options.seed, options.workers, options.size,
-            shown, shown.searched,
+            options.one_image, shown, shown.searched,
         )  # fmt: skip
     solution.save(options.out)
+
+
+def _unmix(options: argparse.Namespace) -> None:
+    from jigsaw.edges import Edges
+    from jigsaw.solution import Solution
+    from jigsaw.unmix import unmix
+
+    solution, edges = Solution.load(options.solution), Edges.load(options.edges)
+    with naming(options.solution, options.edges):
+        unmixed = unmix(solution, edges)
+    unmixed.save(options.out)
 
 
 def _evaluate(options: argparse.Namespace) -> None:
@@ -331,7 +348,7 @@ def _run(options: argparse.Namespace) -> None:
         scores = run(
             options.images, options.out, options.name or options.preset, settings, options.piece_size,
             options.keep_orientation, options.missing, options.seed, options.workers, options.size,
-            shown, shown.searched, _crops(options),
+            options.one_image, shown, shown.searched, _crops(options),
         )  # fmt: skip
     print(summary(scores))
 

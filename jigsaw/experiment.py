@@ -32,6 +32,7 @@ STAGES = {
     "compare": "dissimilarity",
     "quality": "quality",
     "solve": "solver",
+    "unmix": "unmix",
     "evaluate": "evaluation",
     "draw": "drawing",
     "table": "tables",
@@ -310,7 +311,13 @@ class Experiment(ImageSets):
         ]
         names = [settings.measure for settings in used if stage != "search" or settings.members > 0]
         judged = self._judged.get("measures", []) if stage == "compare" and self.judged() else []
-        return list(dict.fromkeys([*names, *judged]))
+        unmixing = [self.unmixing] if stage != "solve" and BAGS in self.sets else []
+        return list(dict.fromkeys([*names, *judged, *unmixing]))
+
+    @property
+    def unmixing(self) -> str:
+        """The measure by which the images of a bag are told apart."""
+        return settings_of("best").measure
 
     def threads(self, name: str, puzzle: str) -> int:
         """Return how many cores to give a puzzle: small ones run side by side, each on one."""

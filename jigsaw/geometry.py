@@ -67,3 +67,12 @@ def normalised(layout: np.ndarray) -> np.ndarray:
     shifted = layout.copy()
     shifted[:, :2] -= layout[:, :2].min(axis=0)
     return shifted
+
+
+def placed_relations(layout: np.ndarray) -> np.ndarray:
+    """Return the edge touching each edge (4 n), -1 for none; a piece with turn -1 is not placed."""
+    relations = np.full((len(layout), 4), -1, np.int32)
+    placed = np.flatnonzero(layout[:, 2] >= 0)
+    found = relations_of(layout[placed])
+    relations[placed] = np.where(found >= 0, 4 * placed[found // 4] + found % 4, -1)
+    return relations.reshape(-1)

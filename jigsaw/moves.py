@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jigsaw.assembly import AWAY, PLACED, inside
+from jigsaw.assembly import AWAY, PLACED, window_at
 from jigsaw.compiled import kernel
 from jigsaw.groups import neighbour
 from jigsaw.randomness import below, uniform
@@ -73,16 +73,16 @@ def loosen_around(assembly, bonds, bench, e):
 
 @kernel
 def loosen_anywhere(assembly, bench):
-    """Cut everywhere at contacts no stronger than one drawn at random; keep the largest segment."""
+    """Cut everywhere at contacts no stronger than one drawn at random; keep the largest segments."""
     threshold = _weak_contact(assembly, bench, 0, 1 << below(bench.random, 7))
     loosen_all(assembly, bench, threshold, NO_OTHERS)
 
 
 @kernel
 def rebuild(assembly, bonds, bench, threshold, others):
-    """Keep the largest segment held by contacts above a threshold that `others`, if given, have too; repair.
+    """Keep the largest segments held by contacts above a threshold that `others`, if given, have too; repair.
 
-    What lies outside the window is taken up in any case. The assembly may become worse.
+    One in each window; what lies outside is taken up in any case. The assembly may become worse.
     """
     begin(bench)
     loosen_all(assembly, bench, threshold, others)
@@ -181,10 +181,11 @@ def loosen(assembly, bench, count, threshold):
 
 @kernel
 def loosen_all(assembly, bench, threshold, others):
-    """Cut all into segments; take up all but the largest, and what lies outside the window."""
+    """Cut all into segments; take up all but the largest of each window, and what lies outside."""
     records = assembly.records
     unseen = 2 * bench.counts[0]
-    largest, size = -1, 0
+    count = len(assembly.windows)
+    largest, size, within = np.full(count, -1), np.zeros(count, np.int64), np.zeros(count, np.int64)
     for taking in range(2):
         for p in range(len(records)):
             bench.mark[p] = unseen
@@ -192,14 +193,18 @@ def loosen_all(assembly, bench, threshold, others):
             if records[first].group != PLACED or bench.mark[first] != unseen:
                 continue
             end, _ = _segment(assembly, bench, first, threshold, others)
-            if not taking:
-                within = 0
-                for i in range(bench.counts[2], end):
-                    within += inside(assembly, records[bench.pieces[i]].x, records[bench.pieces[i]].y)
-                if within > size:
-                    largest, size = first, within
-            elif first != largest:
-                _take_up_segment(assembly, bench, end)
+            if taking:
+                if not np.any(largest == first):
+                    _take_up_segment(assembly, bench, end)
+                continue
+            within[:] = 0
+            for i in range(bench.counts[2], end):
+                at = window_at(assembly, records[bench.pieces[i]].x, records[bench.pieces[i]].y)
+                if at >= 0:
+                    within[at] += 1
+            for i in range(count):
+                if within[i] > size[i]:
+                    largest[i], size[i] = first, within[i]
     for p in range(len(records)):
-        if records[p].group == PLACED and not inside(assembly, records[p].x, records[p].y):
+        if records[p].group == PLACED and window_at(assembly, records[p].x, records[p].y) < 0:
             wake(assembly, bench, p)

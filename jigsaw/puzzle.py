@@ -14,9 +14,10 @@ from jigsaw.files import write_json
 from jigsaw.genetic import OnGeneration
 from jigsaw.images import write_image
 from jigsaw.pieces import PIECE_SIZE, cut, save_cut
+from jigsaw.pool import OnRound
 from jigsaw.presets import Settings, settings_of
-from jigsaw.search import OnRound
 from jigsaw.solver import check_run, solve
+from jigsaw.unmix import needs_unmixing, unmix
 
 
 def run(
@@ -30,13 +31,15 @@ def run(
     seed: int = 0,
     workers: int = 1,
     size: tuple[int, int] | None = None,
+    one_image: bool = False,
     on_generation: OnGeneration | None = None,
     on_round: OnRound | None = None,
     crops: Sequence[str | None] | None = None,
 ) -> dict[str, Any]:
-    """Cut images, compare, solve, evaluate and draw; return the scores.
+    """Cut images, compare, solve, tell the images apart, evaluate and draw; return the scores.
 
-    With `keep_orientation` the pieces are not turned, and the solver knows it. `crops` are as in `cut`.
+    With `keep_orientation` the pieces are not turned, and the solver knows it; with `one_image` no images are
+    told apart. `crops` are as in `cut`.
     """
     folder = Path(out)
     settings = settings or settings_of(preset)
@@ -45,7 +48,11 @@ def run(
     save_cut(bag, truth, folder / "pieces.h5", folder / "truth.h5")
     edges = compare(bag, settings.measure, workers=workers, upright=keep_orientation)
     edges.save(folder / "edges.h5")
-    solution = solve(edges, preset, settings, seed, workers, size, on_generation, on_round)
+    solution = solve(edges, preset, settings, seed, workers, size, one_image, on_generation, on_round)
+    if needs_unmixing(solution):
+        if edges.measure != settings_of("best").measure:
+            edges = compare(bag, settings_of("best").measure, workers=workers, upright=keep_orientation)
+        solution = unmix(solution, edges)
     solution.save(folder / "solution.h5")
     write_image(folder / "assembled.png", draw(solution, bag))
     save_images(folder / "images", draw_images(solution, bag))

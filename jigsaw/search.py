@@ -2,12 +2,16 @@
 
 members = some of the best assemblies of the last generation
 improve each by destroying and repairing, again and again
-if the pieces seem to be one complete rectangle:
-    move members into that frame, improve and cross them inside it, return the best
-cross members; try the frame once more; return the best, what is not placed yet put into its gaps
+if the pieces seem to be complete rectangles, one for each image:
+    move members into those frames, improve and cross them inside, return the best
+cross members; try frames once more; return the best, what is not placed yet put into its gaps
 
 To cross members, for some rounds: of each member and another, keep what they have in common, repair, improve;
 keep the child if it is better.
+
+How many frames there are is told by what the assemblies gain. A contact between pieces that do not belong
+together gains a little by chance; if the pieces of one image are laid out in two frames, much more is lost
+along the line between them than that.
 
 Work is measured in moves, so that the result does not depend on the machine or the number of workers.
 """
@@ -15,70 +19,36 @@ Work is measured in moves, so that the result does not depend on the machine or 
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from jigsaw.assembly import (
-    ANYWHERE,
-    Assembly,
-    Bonds,
-    fill,
-    kinds_of,
-    lay_out,
-    make_assembly,
-    make_bonds,
-    read_layout,
-)
-from jigsaw.frame import roomy_window, shapes_of, solid_part, windows
-from jigsaw.geometry import relations_of
+from jigsaw.assembly import Bonds, make_bonds
+from jigsaw.boards import board_windows, cores_of, fit_windows, pack, split, spread, windows_of, within
+from jigsaw.frame import shapes_of, solid_part, windows
 from jigsaw.measures import rows
-from jigsaw.moves import NO_OTHERS, improve, rebuild
-from jigsaw.randomness import start
-from jigsaw.repair import Bench, make_bench
+from jigsaw.pool import CUTS, Member, OnRound, Pool, Task, best_of, start_with
+from jigsaw.unmix import CHANCE, LEAST, SHARE, images_of
+from jigsaw.unmix import warm_up as warm_up_unmixing
 
 log = logging.getLogger(__name__)
 
-_STREAM = 1 << 40  # of random numbers, apart from those of the generations
-_PATIENCE = 3  # passes over all bad edges without any gain before a member is left alone
-_CUTS = (0.25, 0.5, 0.75)  # strengths of contacts, as shares of the greatest, at which a frame cuts
-_HOPE = 0.02  # share of the gain that being one rectangle may cost at first,
+_HOPE = 0.02  # share of the gain that being rectangles may cost at first,
 _TOLERANCE = 0.01  # and in the end
 _WINDOWS = 2  # frames tried for each member
 _TRIAL = 3  # passes after which they are compared
 _HELD = 0.85  # share of the solid part that a frame must hold
 _SOLID = 0.3  # share of all pieces that the solid part must be
-_GLOBAL_SHARE = 0.01  # of moves that cut everywhere,
-_GLOBAL_PIECES = 4.0  # and how many pieces they may cost a move, on average
-
-OnRound = Callable[[str, float], None]
-
-
-class Member(NamedTuple):
-    """An assembly of the pool."""
-
-    layout: np.ndarray  # (n, 3); a piece that is not placed has turn -1
-    gain: float
-    window: np.ndarray  # where pieces may lie: first x, first y, end x, end y
-
-
-class Task(NamedTuple):
-    """How a member is made from another."""
-
-    member: Member
-    passes: int
-    others: np.ndarray | None = None  # relations of another member: keep what both have
-    cut: float | None = None  # keep the largest part held by contacts above this, inside the window
+_CORES = (0.5, 0.7)  # strengths of contacts that hold cores together, as shares of the greatest, by turns
 
 
 class Found(NamedTuple):
     """What the search leaves."""
 
     layout: np.ndarray  # (n, 3): x, y, turn
-    framed: bool  # whether the pieces were found to be one complete rectangle
+    image: np.ndarray  # (n) which image each piece lies in
+    framed: bool  # whether the pieces were found to be complete rectangles
     in_time: bool  # whether the budget of time did not cut it short
 
 
@@ -91,6 +61,7 @@ def search(
     workers: int = 1,
     budget: float = np.inf,
     size: tuple[int, int] | None = None,
+    one_image: bool = False,
     on_round: OnRound | None = None,
 ) -> Found:
     """Improve assemblies.
@@ -102,7 +73,7 @@ def search(
     layouts
         Where to start from.
     rounds
-        Of crossover between members, in a frame and before.
+        Of crossover between members, in frames and before.
     passes
         Over all edges that could gain more, for each member, at most.
     seed, workers
@@ -110,18 +81,26 @@ def search(
     budget
         Seconds after which no new pass begins.
     size
-        Width and height in pieces, where they are known.
+        Width and height in pieces, where they are known; of one image.
+    one_image
+        Whether all pieces are known to be of one image.
     on_round
         Called with a name and the best gain after each step.
     """
-    pool = _Pool(bonds, seed, workers, budget, on_round or (lambda name, gain: None))
-    members = [Member(layout, -np.inf, ANYWHERE) for layout in layouts]
-    members = pool.make("improve", [Task(member, passes) for member in members])
-    best = pool.in_frame(members, size, rounds, passes)
+    pool = Pool(bonds, seed, workers, budget, on_round or (lambda name, gain: None))
+    members = pool.make("improve", [Task(member, passes) for member in start_with(layouts)])
+    best = _in_frames(pool, members, rounds, passes, size, one_image)
     if best is None:
         members = pool.cross(members, rounds, passes)
-        best = pool.in_frame(members, None, rounds, passes) or _best(members)
-    return Found(pool.filled(best), best.window is not ANYWHERE, pool.in_time)
+        best = _in_frames(pool, members, rounds, passes, None, one_image) or best_of(members)
+    layout = pool.filled(best)
+    if best.framed:
+        image = windows_of(layout, best.windows)
+    elif one_image:
+        image = np.zeros(len(layout), np.int32)
+    else:
+        image = images_of(layout, bonds)
+    return Found(pack(layout, image), image, best.framed, pool.in_time)
 
 
 def warm_up(features: Any) -> None:
@@ -130,140 +109,143 @@ def warm_up(features: Any) -> None:
     bonds = make_bonds(rows(features, np.arange(8) % len(features[0])), near, 1.0, True)
     layouts = np.array([[[0, 0, 0], [1, 0, 0]], [[0, 0, 0], [0, 1, 0]]], np.int32)
     search(bonds, layouts, 1, 1, 0)
+    fit_windows(layouts[0], 1)
+    warm_up_unmixing()
 
 
-class _Pool:
-    """Makes members from members, several at a time."""
-
-    def __init__(self, bonds: Bonds, seed: int, workers: int, budget: float, on_round: OnRound) -> None:
-        self.bonds, self.seed, self.workers, self.on_round = bonds, seed, workers, on_round
-        self.kinds = kinds_of(bonds)
-        self.pieces = len(self.kinds)
-        self.global_share = min(_GLOBAL_SHARE, _GLOBAL_PIECES / self.pieces)
-        self.deadline = time.monotonic() + budget
-        self.in_time = True
-        self._made = 0
-        self._tools: list[tuple[Assembly, Bench, np.ndarray]] = []
-
-    def cross(self, members: list[Member], rounds: int, passes: int) -> list[Member]:
-        """Cross members with one another for some rounds; one that is like its partner is cut up instead."""
-        count = len(members)
-        for i in range(rounds if count else 0):
-            tasks = []
-            for m, one in enumerate(members):
-                two = members[(m + 1 + i % max(count - 1, 1)) % count]
-                if abs(one.gain - two.gain) > 1e-3:
-                    tasks.append(Task(one, passes, others=placed_relations(two.layout)))
-                else:
-                    tasks.append(Task(one, passes, cut=_CUTS[(i + m) % len(_CUTS)] * self.bonds.none))
-            children = self.make(f"round {i + 1}", tasks)
-            members = [_best(pair) for pair in zip(members, children, strict=True)]
-        return members
-
-    def in_frame(
-        self, members: list[Member], size: tuple[int, int] | None, rounds: int, passes: int
-    ) -> Member | None:
-        """Go on inside a frame; return the best, or None where the pieces do not seem to be one rectangle."""
-        wanted = -np.inf if size is not None else _best(members).gain
-        framed = [member for member in self._framed(members, size) if member.gain > (1 - _HOPE) * wanted]
-        framed = self.make("improve", [Task(member, passes) for member in framed])
-        framed = self.cross(framed, rounds, passes)
-        if framed and _best(framed).gain >= (1 - _TOLERANCE) * wanted:
-            return _best(framed)
+def _in_frames(
+    pool: Pool,
+    members: list[Member],
+    rounds: int,
+    passes: int,
+    size: tuple[int, int] | None,
+    one_image: bool,
+) -> Member | None:
+    """Go on inside frames; return the best, or None where the pieces do not seem to be whole rectangles."""
+    wanted = -np.inf if size is not None else best_of(members).gain
+    framed = _one_frame(pool, members, size)[: len(members)]
+    if size is None and not one_image:
+        hopeful = [member for member in framed if member.gain > (1 - _HOPE) * wanted]
+        framed += _many_frames(pool, hopeful or members)
+        framed = [_split(pool, member) for member in framed]
+    if not framed:
         return None
-
-    def _framed(self, members: list[Member], size: tuple[int, int] | None) -> list[Member]:
-        """Move members into frames that hold most of their solid parts; as many as there were, if any."""
-        shapes = shapes_of(self.pieces) if size is None else [size]
-        if size is not None and self.bonds.turnable:
-            shapes = [size, size[::-1]]
-        tasks, origin = [], []
-        for i, member in enumerate(members):
-            solid = self._solid(member)
-            positions = member.layout[solid, :2]
-            for share, window in windows(positions, shapes, _WINDOWS) or _at_corner(positions, size):
-                if size is not None or (share > _HELD and solid.sum() > _SOLID * self.pieces):
-                    there = member._replace(window=window)
-                    tasks += [Task(there, _TRIAL, cut=cut * self.bonds.none) for cut in _CUTS]
-                    origin += [i] * len(_CUTS)
-        tried = self.make("frame", tasks)
-        best_first = sorted(range(len(tried)), key=lambda i: -tried[i].gain)
-        first_of = {origin[i]: i for i in reversed(best_first)}  # the best of each origin, then the rest
-        chosen = [*first_of.values(), *(i for i in best_first if i not in first_of.values())]
-        return [tried[i] for i in chosen[: len(members)]]
-
-    def make(self, name: str, tasks: list[Task]) -> list[Member]:
-        """Carry out tasks, each with random numbers of its own."""
-        numbers = range(self._made, self._made + len(tasks))
-        self._made += len(tasks)
-        with ThreadPoolExecutor(self.workers) as threads:
-            made = list(threads.map(self._make, tasks, numbers))
-        if made:
-            log.debug("%s: gains %s", name, ", ".join(f"{member.gain:.1f}" for member in made))
-            self.on_round(name, _best(made).gain)
-        return made
-
-    def _make(self, task: Task, number: int) -> Member:
-        assembly, bench, bad = tools = self._take_tools()
-        bonds, member = self.bonds, task.member
-        start(bench.random, self.seed, _STREAM, number)
-        assembly.window[:] = member.window
-        lay_out(assembly, bonds, member.layout)
-        if task.cut is not None:
-            rebuild(assembly, bonds, bench, np.float32(task.cut), NO_OTHERS)
-        if task.others is not None:
-            rebuild(assembly, bonds, bench, np.float32(-1), task.others)
-        if member.window is not ANYWHERE:
-            fill(assembly, bonds, self.kinds)
-        idle = 0
-        for _ in range(task.passes):
-            before = assembly.total[0]
-            if time.monotonic() > self.deadline:
-                self.in_time = False
-                break
-            if improve(assembly, bonds, bench, bad, self.global_share) == 0:
-                break
-            idle = 0 if assembly.total[0] > before + 1e-6 else idle + 1
-            if idle == _PATIENCE:
-                break
-        layout = np.empty((self.pieces, 3), np.int32)
-        read_layout(assembly, layout)
-        gain = float(assembly.total[0])
-        self._tools.append(tools)
-        return Member(layout, gain, member.window)
-
-    def filled(self, member: Member) -> np.ndarray:
-        """Return a member's layout with all pieces placed."""
-        assembly, _, _ = tools = self._take_tools()
-        lay_out(assembly, self.bonds, member.layout)
-        assembly.window[:] = roomy_window(member.layout) if member.window is ANYWHERE else member.window
-        fill(assembly, self.bonds, self.kinds)
-        layout = np.empty((self.pieces, 3), np.int32)
-        read_layout(assembly, layout)
-        self._tools.append(tools)
-        return layout
-
-    def _solid(self, member: Member) -> np.ndarray:
-        assembly, _, _ = tools = self._take_tools()
-        lay_out(assembly, self.bonds, member.layout)
-        placed = member.layout[:, 2] >= 0
-        solid = solid_part(placed_relations(member.layout), assembly.contact, self.bonds.none / 2, placed)
-        self._tools.append(tools)
-        return solid
-
-    def _take_tools(self) -> tuple[Assembly, Bench, np.ndarray]:
-        if self._tools:
-            return self._tools.pop()
-        return make_assembly(self.pieces), make_bench(self.pieces), np.empty(4 * self.pieces, np.int32)
+    number = len(max(framed, key=_worth).windows)
+    framed = [m for m in framed if len(m.windows) == number and m.gain > (1 - _HOPE) * wanted]
+    framed = pool.make("improve", [Task(member, passes) for member in framed[: len(members)]])
+    framed = pool.cross(framed, rounds, passes)
+    if framed and best_of(framed).gain >= (1 - _TOLERANCE) * wanted:
+        return best_of(framed)
+    return None
 
 
-def placed_relations(layout: np.ndarray) -> np.ndarray:
-    """Return the edge touching each edge (4 n), -1 for none; a piece with turn -1 is not placed."""
-    relations = np.full((len(layout), 4), -1, np.int32)
-    placed = np.flatnonzero(layout[:, 2] >= 0)
-    found = relations_of(layout[placed])
-    relations[placed] = np.where(found >= 0, 4 * placed[found // 4] + found % 4, -1)
-    return relations.reshape(-1)
+def _worth(member: Member) -> float:
+    """Return the gain of a member in frames, less what as many contacts gain by chance."""
+    width, height = (member.windows[:, 2:] - member.windows[:, :2]).T
+    return member.gain - CHANCE * float((2 * width * height - width - height).sum())
+
+
+def _one_frame(pool: Pool, members: list[Member], size: tuple[int, int] | None) -> list[Member]:
+    """Move members into frames that hold most of their solid parts; the best of each member first."""
+    shapes = shapes_of(pool.pieces) if size is None else [size]
+    if size is not None and pool.bonds.turnable:
+        shapes = [size, size[::-1]]
+    hopeful = []
+    for member in members:
+        solid = solid_part(*pool.contacts(member.layout), pool.bonds.none / 2, member.layout[:, 2] >= 0)
+        positions = member.layout[solid, :2]
+        hopeful.append(
+            [
+                member._replace(windows=window[None], framed=True)
+                for share, window in windows(positions, shapes, _WINDOWS) or _at_corner(positions, size)
+                if size is not None or (share > _HELD and solid.sum() > _SOLID * pool.pieces)
+            ]
+        )
+    return _tried(pool, "frame", hopeful)
+
+
+def _many_frames(pool: Pool, members: list[Member]) -> list[Member]:
+    """Lay cores of members out on boards of their own; move them into as many frames as are worth most."""
+    fits: dict[int, list[tuple[int, Member, np.ndarray]]] = {}
+    for member in _on_boards(pool, members):
+        for misfit, frames in fit_windows(member.layout, len(member.windows)):
+            fits.setdefault(frames.shape[1], []).append((misfit, member, frames))
+    found: dict[int, Member] = {}
+
+    def worth(number: int) -> float:
+        if number not in found:
+            fits[number].sort(key=lambda fit: fit[0])
+            tried = _tried(pool, f"{number} frames", _aligned(pool, fits[number][:2]), CUTS[1:2])
+            found[number] = max((_split(pool, member) for member in tried), key=_worth)
+        return _worth(found[number])
+
+    numbers = sorted(fits)
+    while len(numbers) > 3:  # the nearer to the right number, the better: leave out the third that is worse
+        third = len(numbers) // 3
+        worse_below = worth(numbers[third]) < worth(numbers[-1 - third])
+        numbers = numbers[third + 1 :] if worse_below else numbers[: -1 - third]
+    if not numbers:
+        return []
+    best = max(numbers, key=worth)
+    return [found[best], *_tried(pool, "frames", _aligned(pool, fits[best][: len(members)]))]
+
+
+def _aligned(pool: Pool, fits: list[tuple[int, Member, np.ndarray]]) -> list[list[Member]]:
+    """Choose for each frame, of the two places where it holds as much, that in which its pieces gain more."""
+    tasks = [
+        Task(member._replace(windows=frames, framed=True), _TRIAL, cut=CUTS[1] * pool.bonds.none)
+        for _, member, both in fits
+        for frames in both
+    ]
+    made = pool.make("align", tasks)
+    aligned = []
+    for (_, member, both), first, last in zip(fits, made[::2], made[1::2], strict=True):
+        better = np.stack([_gains(pool, first), _gains(pool, last)]).argmax(axis=0)
+        frames = both[better, np.arange(len(better))]
+        aligned.append([member._replace(windows=frames, framed=True)])
+    return aligned
+
+
+def _gains(pool: Pool, member: Member) -> np.ndarray:
+    """Return what the pieces in each frame of a member gain."""
+    contact = pool.contacts(member.layout)[1].clip(0).reshape(-1, 4).sum(axis=1)
+    return np.array([contact[within(member.layout, window)].sum() for window in member.windows])
+
+
+def _on_boards(pool: Pool, members: list[Member]) -> list[Member]:
+    """Lay the cores of members out on boards of their own, where they have several that may be images."""
+    tasks = []
+    for i, member in enumerate(members):
+        threshold = _CORES[i % len(_CORES)] * pool.bonds.none
+        cores = cores_of(member.layout, *pool.contacts(member.layout), threshold)
+        count = int((np.bincount(cores + 1)[1:] >= max(LEAST, SHARE * pool.pieces)).sum())
+        if count > 1:
+            boards = Member(spread(member.layout, cores, count), -np.inf, board_windows(count))
+            tasks.append(Task(boards, _TRIAL, cut=CUTS[0] * pool.bonds.none))
+    return pool.make("boards", tasks)
+
+
+def _tried(pool: Pool, name: str, hopeful: list[list[Member]], cuts: Sequence[float] = CUTS) -> list[Member]:
+    """Fill the frames of members, cut up in several ways; return the best of each origin, then the rest."""
+    tasks, origin = [], []
+    for i, members in enumerate(hopeful):
+        for member in members:
+            tasks += [Task(member, _TRIAL, cut=cut * pool.bonds.none) for cut in cuts]
+            origin += [i] * len(cuts)
+    tried = pool.make(name, tasks)
+    best_first = sorted(range(len(tried)), key=lambda i: -tried[i].gain)
+    first_of = {origin[i]: i for i in reversed(best_first)}
+    chosen = [*first_of.values(), *(i for i in best_first if i not in first_of.values())]
+    return [tried[i] for i in chosen]
+
+
+def _split(pool: Pool, member: Member) -> Member:
+    """Take apart frames that seem to hold several images."""
+    layout, frames = split(member.layout, member.windows, *pool.contacts(member.layout), CHANCE)
+    if len(frames) == len(member.windows):
+        return member
+    gain = float(pool.contacts(layout)[1].clip(0).sum(dtype=np.float64) / 2)
+    return Member(layout, gain, frames, True)
 
 
 def _at_corner(positions: np.ndarray, size: tuple[int, int] | None) -> list[tuple[float, np.ndarray]]:
@@ -272,7 +254,3 @@ def _at_corner(positions: np.ndarray, size: tuple[int, int] | None) -> list[tupl
         return []
     low = positions.min(axis=0)
     return [(0.0, np.array([*low, *(low + size)], np.int32))]
-
-
-def _best(members: Iterable[Member]) -> Member:
-    return max(members, key=lambda member: member.gain)

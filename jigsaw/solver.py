@@ -14,9 +14,10 @@ from jigsaw.errors import JigsawError
 from jigsaw.genetic import OnGeneration, evolve, warm_up
 from jigsaw.geometry import normalised, relations_of
 from jigsaw.meter import Meter
+from jigsaw.pool import OnRound
 from jigsaw.presets import Settings, settings_of
 from jigsaw.provenance import notes
-from jigsaw.search import OnRound, search
+from jigsaw.search import Found, search
 from jigsaw.search import warm_up as warm_up_search
 from jigsaw.solution import Solution
 
@@ -30,6 +31,7 @@ def solve(
     seed: int = 0,
     workers: int = 1,
     size: tuple[int, int] | None = None,
+    one_image: bool = False,
     on_generation: OnGeneration | None = None,
     on_round: OnRound | None = None,
 ) -> Solution:
@@ -49,6 +51,8 @@ def solve(
         Processes.
     size
         Width and height of the picture in pieces, where they are known; the search keeps to them.
+    one_image
+        Whether all pieces are known to be of one image; otherwise the search tells images apart.
     on_generation
         Called after each generation with its number and its best, mean and worst fitness.
     on_round
@@ -73,20 +77,29 @@ def solve(
     with Meter() as meter:
         found = evolve(costs, settings, seed, workers, on_generation, keep=settings.members)
         relations, layout, fitness = found.relations, found.layout, found.fitness
+        image = np.zeros(edges.pieces, np.int32)
         searched: dict[str, Any] = {}
         if settings.members > 0:
-            layout, searched = _search(edges, found.elite, settings, seed, workers, size, on_round)
+            after = _search(edges, found.elite, settings, seed, workers, size, one_image, on_round)
+            layout, image = after.layout, after.image
+            searched = {"framed": after.framed, "in_time": after.in_time}
             relations = relations_of(layout).reshape(-1)
             fitness = float(fitness_of(costs, relations))
     return Solution(
         relations=relations.reshape(-1, 4),
         layout=normalised(layout),
-        image=np.zeros(edges.pieces, np.int32),
+        image=image,
         fitness=fitness,
         history=found.history,
         shown=found.shown,
         snapshots=np.stack([normalised(layout) for layout in found.snapshots]),
-        settings={**settings.as_dict(), "size": size, "upright": edges.upright, **searched},
+        settings={
+            **settings.as_dict(),
+            "size": size,
+            "one_image": one_image,
+            "upright": edges.upright,
+            **searched,
+        },
         preset=preset,
         seed=seed,
         pieces_digest=edges.pieces_digest,
@@ -102,12 +115,12 @@ def _search(
     seed: int,
     workers: int,
     size: tuple[int, int] | None,
+    one_image: bool,
     on_round: OnRound | None,
-) -> tuple[np.ndarray, dict[str, Any]]:
-    """Improve the best of the last generation; return the layout, and how the search ended."""
-    bonds = bonds_of(edges)
+) -> Found:
+    """Improve the best of the last generation."""
     found = search(
-        bonds,
+        bonds_of(edges),
         layouts,
         settings.rounds,
         settings.passes,
@@ -115,6 +128,7 @@ def _search(
         workers,
         settings.budget * edges.pieces,
         size,
+        one_image,
         on_round,
     )
     if not found.in_time:
@@ -122,7 +136,7 @@ def _search(
             "the search used up its budget of %.0f s: another run may end differently; raise --budget",
             settings.budget * edges.pieces,
         )
-    return found.layout, {"framed": found.framed, "in_time": found.in_time}
+    return found
 
 
 def check_size(size: tuple[int, int] | None, pieces: int, settings: Settings) -> None:

@@ -18,6 +18,13 @@ def kernels_of_preset(wildcards):
     return kernels("search" if searching else "solve")
 
 
+def solved(wildcards):
+    """Return the solution to look at: that of a mixed bag with its images told apart."""
+    told_apart = wildcards.set != BAGS or experiment.settings(wildcards.preset).members > 0
+    file = "solution" if told_apart else "unmixed"
+    return f"results/puzzles/{wildcards.set}/{wildcards.puzzle}/{wildcards.preset}/{wildcards.run}/{file}.h5"
+
+
 def quality_files(wildcards):
     """Return one file for every puzzle and measure that is judged."""
     for name in SETS:

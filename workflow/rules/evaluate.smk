@@ -3,7 +3,7 @@
 
 rule evaluate:
     input:
-        solution="results/puzzles/{set}/{puzzle}/{preset}/{run}/solution.h5",
+        solution=solved,
         pieces="results/puzzles/{set}/{puzzle}/pieces.h5",
         truth="results/puzzles/{set}/{puzzle}/truth.h5",
     output:
@@ -22,7 +22,7 @@ rule evaluate:
 
 rule draw:
     input:
-        solution="results/puzzles/{set}/{puzzle}/{preset}/{run}/solution.h5",
+        solution=solved,
         pieces="results/puzzles/{set}/{puzzle}/pieces.h5",
     output:
         report(
@@ -44,7 +44,7 @@ rule draw:
 
 rule draw_origins:
     input:
-        solution="results/puzzles/{set}/{puzzle}/{preset}/{run}/solution.h5",
+        solution=solved,
         pieces="results/puzzles/{set}/{puzzle}/pieces.h5",
         truth="results/puzzles/{set}/{puzzle}/truth.h5",
     output:
@@ -70,7 +70,7 @@ rule draw_origins:
 
 rule draw_images:
     input:
-        solution="results/puzzles/{set}/{puzzle}/{preset}/{run}/solution.h5",
+        solution=solved,
         pieces="results/puzzles/{set}/{puzzle}/pieces.h5",
     output:
         report(

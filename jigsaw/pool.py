@@ -1,0 +1,159 @@
+"""Assemblies that the search works on, and how new ones are made of them, several at a time."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from jigsaw.assembly import (
+    ANYWHERE,
+    Assembly,
+    Bonds,
+    fill,
+    kinds_of,
+    lay_out,
+    make_assembly,
+    read_layout,
+)
+from jigsaw.frame import roomy_window
+from jigsaw.geometry import placed_relations
+from jigsaw.moves import NO_OTHERS, improve, rebuild
+from jigsaw.randomness import start
+from jigsaw.repair import Bench, make_bench
+
+log = logging.getLogger(__name__)
+
+CUTS = (0.25, 0.5, 0.75)  # strengths of contacts, as shares of the greatest, at which members are cut up
+_STREAM = 1 << 40  # of random numbers, apart from those of the generations
+_PATIENCE = 3  # passes over all bad edges without any gain before a member is left alone
+_GLOBAL_SHARE = 0.01  # of moves that cut everywhere,
+_GLOBAL_PIECES = 4.0  # and how many pieces they may cost a move, on average
+
+OnRound = Callable[[str, float], None]
+
+
+class Member(NamedTuple):
+    """An assembly of the pool."""
+
+    layout: np.ndarray  # (n, 3); a piece that is not placed has turn -1
+    gain: float
+    windows: np.ndarray  # (m, 4) where pieces may lie: first x, first y, end x, end y of each
+    framed: bool = False  # whether the windows are frames, to be filled
+
+
+class Task(NamedTuple):
+    """How a member is made from another."""
+
+    member: Member
+    passes: int
+    others: np.ndarray | None = None  # relations of another member: keep what both have
+    cut: float | None = None  # keep the largest parts held by contacts above this, inside the windows
+
+
+class Pool:
+    """Makes members from members."""
+
+    def __init__(self, bonds: Bonds, seed: int, workers: int, budget: float, on_round: OnRound) -> None:
+        self.bonds, self.seed, self.workers, self.on_round = bonds, seed, workers, on_round
+        self.kinds = kinds_of(bonds)
+        self.pieces = len(self.kinds)
+        self.global_share = min(_GLOBAL_SHARE, _GLOBAL_PIECES / self.pieces)
+        self.deadline = time.monotonic() + budget
+        self.in_time = True
+        self._made = 0
+        self._tools: list[tuple[Assembly, Bench, np.ndarray]] = []
+
+    def cross(self, members: list[Member], rounds: int, passes: int) -> list[Member]:
+        """Cross members with one another for some rounds; one that is like its partner is cut up instead."""
+        count = len(members)
+        for i in range(rounds if count else 0):
+            tasks = []
+            for m, one in enumerate(members):
+                two = members[(m + 1 + i % max(count - 1, 1)) % count]
+                if abs(one.gain - two.gain) > 1e-3:
+                    tasks.append(Task(one, passes, others=placed_relations(two.layout)))
+                else:
+                    tasks.append(Task(one, passes, cut=CUTS[(i + m) % len(CUTS)] * self.bonds.none))
+            children = self.make(f"round {i + 1}", tasks)
+            members = [best_of(pair) for pair in zip(members, children, strict=True)]
+        return members
+
+    def make(self, name: str, tasks: list[Task]) -> list[Member]:
+        """Carry out tasks, each with random numbers of its own."""
+        numbers = range(self._made, self._made + len(tasks))
+        self._made += len(tasks)
+        with ThreadPoolExecutor(self.workers) as threads:
+            made = list(threads.map(self._make, tasks, numbers))
+        if made:
+            log.debug("%s: gains %s", name, ", ".join(f"{member.gain:.1f}" for member in made))
+            self.on_round(name, best_of(made).gain)
+        return made
+
+    def _make(self, task: Task, number: int) -> Member:
+        assembly, bench, bad = tools = self._take_tools()
+        bonds, member = self.bonds, task.member
+        assembly = assembly._replace(windows=member.windows)
+        start(bench.random, self.seed, _STREAM, number)
+        lay_out(assembly, bonds, member.layout)
+        if task.cut is not None:
+            rebuild(assembly, bonds, bench, np.float32(task.cut), NO_OTHERS)
+        if task.others is not None:
+            rebuild(assembly, bonds, bench, np.float32(-1), task.others)
+        if member.framed:
+            fill(assembly, bonds, self.kinds)
+        idle = 0
+        for _ in range(task.passes):
+            before = assembly.total[0]
+            if time.monotonic() > self.deadline:
+                self.in_time = False
+                break
+            if improve(assembly, bonds, bench, bad, self.global_share) == 0:
+                break
+            idle = 0 if assembly.total[0] > before + 1e-6 else idle + 1
+            if idle == _PATIENCE:
+                break
+        layout = np.empty((self.pieces, 3), np.int32)
+        read_layout(assembly, layout)
+        gain = float(assembly.total[0])
+        self._tools.append(tools)
+        return member._replace(layout=layout, gain=gain)
+
+    def filled(self, member: Member) -> np.ndarray:
+        """Return a member's layout with all pieces placed."""
+        assembly, _, _ = tools = self._take_tools()
+        windows = member.windows if member.framed else roomy_window(member.layout)[None]
+        assembly = assembly._replace(windows=windows)
+        lay_out(assembly, self.bonds, member.layout)
+        fill(assembly, self.bonds, self.kinds)
+        layout = np.empty((self.pieces, 3), np.int32)
+        read_layout(assembly, layout)
+        self._tools.append(tools)
+        return layout
+
+    def contacts(self, layout: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the edge that each edge touches and what that gains, -1 for none."""
+        assembly, _, _ = tools = self._take_tools()
+        lay_out(assembly, self.bonds, layout)
+        contact = assembly.contact.copy()
+        self._tools.append(tools)
+        return placed_relations(layout), contact
+
+    def _take_tools(self) -> tuple[Assembly, Bench, np.ndarray]:
+        if self._tools:
+            return self._tools.pop()
+        return make_assembly(self.pieces), make_bench(self.pieces), np.empty(4 * self.pieces, np.int32)
+
+
+def start_with(layouts: Iterable[np.ndarray]) -> list[Member]:
+    """Return members that may lie anywhere."""
+    return [Member(layout, -np.inf, ANYWHERE) for layout in layouts]
+
+
+def best_of(members: Iterable[Member]) -> Member:
+    """Return the member that gains most."""
+    return max(members, key=lambda member: member.gain)
