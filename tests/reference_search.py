@@ -157,8 +157,9 @@ class Table:
 
     def __init__(self, puzzle, layout, window=ANYWHERE, seed=0):
         self.puzzle, self.bonds, self.gains = puzzle, puzzle.bonds, puzzle.gains
-        self.assembly, self.bench = make_assembly(puzzle.pieces), make_bench(puzzle.pieces)
-        self.assembly.window[:] = window
+        windows = np.asarray(window, np.int32).reshape(-1, 4)  # one or several
+        self.assembly = make_assembly(puzzle.pieces)._replace(windows=windows)
+        self.bench = make_bench(puzzle.pieces)
         start(self.bench.random, seed, 0, 0)
         lay_out(self.assembly, self.bonds, np.ascontiguousarray(layout, np.int32))
 
@@ -215,10 +216,8 @@ class Table:
         assert abs(self.total - total(group, self.gains)) < 1e-5 * (1 + abs(self.total))
 
     def assert_whole(self):
-        """Nothing floats, all that is placed lies in the window, and every number is right."""
+        """Nothing floats, all that is placed lies in a window, and every number is right."""
         assert sorted([*self.group, *self.away]) == list(range(self.puzzle.pieces))
-        left, top, right, bottom = self.assembly.window.tolist()
         for x, y, _ in self.group.values():
-            assert left <= x < right
-            assert top <= y < bottom
+            assert sum(held_by([(x, y)], window) for window in self.assembly.windows.tolist()) == 1
         self.assert_agrees()

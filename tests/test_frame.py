@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from reference_search import random_layout
 
 from jigsaw.frame import roomy_window, shapes_of, solid_part, windows
-from jigsaw.search import placed_relations
+from jigsaw.geometry import placed_relations
 
 SEEDS = st.integers(0, 2**32 - 1)
 

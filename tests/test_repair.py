@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from reference_search import Table, puzzle_of, random_layout, random_puzzle
 
 from jigsaw.assembly import ANYWHERE
+from jigsaw.geometry import placed_relations
 from jigsaw.moves import (
     NO_OTHERS,
     add_region,
@@ -22,7 +23,6 @@ from jigsaw.moves import (
 )
 from jigsaw.pieces import cut
 from jigsaw.repair import add_segment, begin, repair, take_up, undo, wake
-from jigsaw.search import placed_relations
 from jigsaw.synthetic import picture
 
 SEEDS = st.integers(0, 2**32 - 1)

@@ -148,12 +148,12 @@ def test_a_bag_with_missing_pieces_is_not_forced_into_a_rectangle():
     assert neighbour_score(solution, truth, bag) > 0.9
 
 
-def test_a_mixed_bag_is_not_forced_into_a_rectangle():
+def test_a_mixed_bag_is_not_forced_into_one_rectangle():
     pictures = [picture(7, 7, SIZE, 2), picture(5, 8, SIZE, 5)]
     bag, truth = jigsaw.cut(pictures, SIZE, 1)
     solution = jigsaw.solve(jigsaw.compare(bag, "fused"), settings=FUSED)
     assert_valid(solution, 89)
-    assert not solution.settings["framed"]
+    assert np.prod(box(solution.layout)) > 89
     scores = jigsaw.evaluate(solution, truth, bag)
     assert scores["neighbor"] > 0.9
     assert all(row["neighbor"] > 0.9 for row in scores["per_image"])

@@ -163,14 +163,15 @@ def project(finished):
 def solving(runs, *sets):
     """Return the jobs of solving certain runs and of what follows from it."""
     mixed = [run for run in runs if run.startswith("mixed_bags/")]
-    pictures = {"draw_origins": mixed, "draw_images": mixed} if mixed else {}
-    return {"solve": runs, "evaluate": runs, "draw": runs, **pictures, **tables_of(*sets)}
+    further = {"unmix": mixed, "draw_origins": mixed, "draw_images": mixed} if mixed else {}
+    return {"solve": runs, "evaluate": runs, "draw": runs, **further, **tables_of(*sets)}
 
 
 BAGS = ["mixed_bags/both", "mixed_bags/some-1-01", "mixed_bags/some-1-02"]
 PUZZLES = [*BAGS, "other/c", "tiny/a", "tiny/b"]
 ALL_SOLVING = solving([f"{puzzle}/0" for puzzle in PUZZLES], "mixed_bags", "other", "tiny")
-EVERYTHING = {"cut": PUZZLES, "compare": PUZZLES, **ALL_SOLVING}
+COMPARED = sorted([*PUZZLES, *BAGS])  # bags once more, by the measure that tells images apart
+EVERYTHING = {"cut": PUZZLES, "compare": COMPARED, **ALL_SOLVING}
 
 
 # -- the experiment --------------------------------------------------------------------------------------
@@ -194,7 +195,8 @@ def test_a_run_makes_every_table_and_picture(finished, project):
         for file in ("solution.h5", "scores.json", "assembled.png"):
             assert f"results/puzzles/{puzzle}/quick/0/{file}" in made
     for puzzle in BAGS:
-        for file in ("origins.png", "images/image-1.png"):
+        assert f"results/puzzles/{puzzle}/edges-fused.h5" in made
+        for file in ("unmixed.h5", "origins.png", "images/image-1.png"):
             assert f"results/puzzles/{puzzle}/quick/0/{file}" in made
     assert (project / "results/logs/solve/tiny/a-quick-0.log").read_text().count("generation 5 of 5") == 1
 
@@ -268,7 +270,8 @@ def test_a_change_of_a_crop_reruns_its_bag(project):
     bags = {**CONFIG["mixed_bags"], "both": {"images": ["tiny/a", {"image": "other/c", "crop": "2x2"}]}}
     project.configure(mixed_bags=bags)
     expected = solving(["mixed_bags/both/0"], "mixed_bags")
-    assert project.would_make() == {"cut": ["mixed_bags/both"], "compare": ["mixed_bags/both"], **expected}
+    compared = ["mixed_bags/both", "mixed_bags/both"]
+    assert project.would_make() == {"cut": ["mixed_bags/both"], "compare": compared, **expected}
 
 
 def test_another_solver_beside_bags_makes_their_tables_anew(project):
