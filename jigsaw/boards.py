@@ -6,6 +6,8 @@ strong contact that is wrong does not make two pictures one core.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
@@ -120,14 +122,21 @@ def _knapsack(first, area, misfit, lost, pieces):
 
 
 def split(
-    layout: np.ndarray, windows: np.ndarray, relations: np.ndarray, contact: np.ndarray, chance: float
+    layout: np.ndarray,
+    windows: np.ndarray,
+    relations: np.ndarray,
+    contact: np.ndarray,
+    chance: float,
+    least: float,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Take windows apart along straight lines whose contacts gain no more than by chance, on average.
 
-    Returns the layout, in which a part of each such window has moved to a place of its own, and all windows.
+    Parts of less than `least` pieces are no image by themselves: they are what lies beyond the other end of a
+    window that is somewhat off, and are moved there, the window with them. Returns the layout and all windows,
+    new ones far from the others.
     """
-    layout, parts = layout.copy(), [tuple(window) for window in windows.tolist()]
-    beyond = max(window[2] for window in parts) + 1
+    layout, parts = layout.copy(), [list(window) for window in windows.tolist()]
+    beyond = max(window[2] for window in parts) + SPACING
     done = 0
     while done < len(parts):
         window = parts[done]
@@ -137,19 +146,28 @@ def split(
             done += 1
             continue
         _, axis, at = line
-        rest = mine & (layout[:, axis] >= at)
-        near, far = list(window), list(window)
-        near[axis + 2] = far[axis] = at
-        layout[rest, 0] += beyond - far[0]
-        far[0], far[2] = beyond, beyond + far[2] - far[0]
-        beyond = far[2] + 1
-        parts[done] = tuple(near)
-        parts.append(tuple(far))
+        first, end = window[axis], window[axis + 2]
+        far = mine & (layout[:, axis] >= at)
+        near = mine & ~far
+        if min(near.sum(), far.sum()) < least:
+            moved, by, shift = (
+                (far, first - end, at - end) if far.sum() < least else (near, end - first, at - first)
+            )
+            layout[moved, axis] += by
+            window[axis], window[axis + 2] = first + shift, end + shift
+            done += 1
+            continue
+        rest = list(window)
+        window[axis + 2] = rest[axis] = at
+        layout[far, 0] += beyond - rest[0]
+        rest[0], rest[2] = beyond, beyond + rest[2] - rest[0]
+        beyond = rest[2] + SPACING
+        parts.append(rest)
     return layout, np.array(parts, np.int32)
 
 
 def _weakest_line(
-    layout: np.ndarray, window: tuple[int, ...], mine: np.ndarray, relations: np.ndarray, contact: np.ndarray
+    layout: np.ndarray, window: Sequence[int], mine: np.ndarray, relations: np.ndarray, contact: np.ndarray
 ) -> tuple[float, int, int] | None:
     """Return the mean gain along the weakest line across a window, its axis, and where it is."""
     found = []
@@ -166,7 +184,7 @@ def _weakest_line(
     return min(found, default=None)
 
 
-def within(layout: np.ndarray, window: tuple[int, ...]) -> np.ndarray:
+def within(layout: np.ndarray, window: Sequence[int]) -> np.ndarray:
     """Return which placed pieces lie in a window."""
     left, top, right, bottom = window
     x, y, turn = layout.T

@@ -40,7 +40,11 @@ _WINDOWS = 2  # frames tried for each member
 _TRIAL = 3  # passes after which they are compared
 _HELD = 0.85  # share of the solid part that a frame must hold
 _SOLID = 0.3  # share of all pieces that the solid part must be
-_CORES = (0.5, 0.7)  # strengths of contacts that hold cores together, as shares of the greatest, by turns
+_CORES = (
+    0.5,
+    0.7,
+    0.85,
+)  # strengths of contacts that hold cores together, as shares of the greatest, by turns
 
 
 class Found(NamedTuple):
@@ -240,12 +244,11 @@ def _tried(pool: Pool, name: str, hopeful: list[list[Member]], cuts: Sequence[fl
 
 
 def _split(pool: Pool, member: Member) -> Member:
-    """Take apart frames that seem to hold several images."""
-    layout, frames = split(member.layout, member.windows, *pool.contacts(member.layout), CHANCE)
-    if len(frames) == len(member.windows):
-        return member
+    """Take apart frames that seem to hold several images, and shift those that seem to be off."""
+    least = max(LEAST, SHARE * pool.pieces)
+    layout, frames = split(member.layout, member.windows, *pool.contacts(member.layout), CHANCE, least)
     gain = float(pool.contacts(layout)[1].clip(0).sum(dtype=np.float64) / 2)
-    return Member(layout, gain, frames, True)
+    return max(member, Member(layout, gain, frames, True), key=_worth)
 
 
 def _at_corner(positions: np.ndarray, size: tuple[int, int] | None) -> list[tuple[float, np.ndarray]]:
