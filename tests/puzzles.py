@@ -55,7 +55,10 @@ def solution_of(layout, bag, **changes):
         "history": np.zeros((2, 3)),
         "shown": np.array([1], np.int32),
         "snapshots": layout[None],
-        "settings": jigsaw.PRESETS["paper"].as_dict(),
+        "settings": {
+            **jigsaw.PRESETS["paper"].as_dict(),
+            **{"size": None, "one_image": False, "upright": False},
+        },
         "preset": "paper",
         "seed": 5,
         "pieces_digest": bag.digest,

@@ -4,6 +4,7 @@ And a table with pieces on it, whose every number can be compared with that. As 
 dictionary {piece: (x, y, turn)}; here it has the pieces that are placed. Nothing is quick or clever.
 """
 
+import itertools
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -113,6 +114,99 @@ def no_more_beyond_than_need_be(positions, window):
     across = sorted([left - min(xs), max(xs) + 1 - right])
     down = sorted([top - min(ys), max(ys) + 1 - bottom])
     return all(low >= 0 or high <= 0 for low, high in (across, down))
+
+
+# --- Boards -------------------------------------------------------------------------------------------
+
+
+def cores(group, gains_of_edges, threshold):
+    """The sets of pieces that squares of four strong contacts hold together."""
+    at = {(x, y): p for p, (x, y, _) in group.items()}
+    strong = {e for e, gain in gains_of_edges.items() if gain > threshold}
+    held = []
+    for x, y in at:
+        square = [at.get((x + right, y + down)) for right, down in ((0, 0), (1, 0), (1, 1), (0, 1))]
+        if None not in square:
+            around = zip(square, [*square[1:], square[0]], strict=True)
+            if all(set(edges_between(group, p, q)) <= strong for p, q in around):
+                held.append(set(square))
+    return joined(held)
+
+
+def edges_between(group, p, q):
+    """The two edges with which neighbours touch."""
+    ((e, f),) = reference.relations_of([{p: group[p], q: group[q]}])
+    return e, f
+
+
+def joined(sets):
+    """The sets made of all those that have something in common, the largest first."""
+    found = []
+    for new in sets:
+        apart = [old for old in found if not old & new]
+        found = [*apart, new.union(*(old for old in found if old & new))]
+    return sorted(found, key=len, reverse=True)
+
+
+def windows_on_board(positions, beyond=2):
+    """All windows that reach at most two places beyond some positions: {window: how many it holds}."""
+    xs, ys = zip(*positions, strict=True)
+    across = range(min(xs) - beyond, max(xs) + 1 + beyond + 1)
+    down = range(min(ys) - beyond, max(ys) + 1 + beyond + 1)
+    return {
+        (left, top, right, bottom): held_by(positions, (left, top, right, bottom))
+        for left in across
+        for right in across
+        for top in down
+        for bottom in down
+        if left < right and top < bottom
+    }
+
+
+def area(window):
+    left, top, right, bottom = window
+    return (right - left) * (bottom - top)
+
+
+def misfits(positions, most):
+    """How badly the best window of each area fits, if it holds more than a third: {area: misfit}."""
+    best = {}
+    for window, held in windows_on_board(positions).items():
+        if held > len(positions) // 3 and area(window) <= most:
+            misfit = len(positions) - held + area(window) - held
+            best[area(window)] = min(misfit, best.get(area(window), misfit))
+    return best
+
+
+def least_misfits(boards, pieces):
+    """The least misfit of any windows whose areas add up to all pieces: {number of windows: misfit}."""
+    options = [[None, *(misfits(positions, pieces).items() if positions else [])] for positions in boards]
+    least = {}
+    for chosen in itertools.product(*options):
+        used = [option for option in chosen if option]
+        if used and sum(area for area, _ in used) == pieces:
+            lost = sum(len(board) for board, option in zip(boards, chosen, strict=True) if not option)
+            cost = lost + sum(misfit for _, misfit in used)
+            least[len(used)] = min(cost, least.get(len(used), cost))
+    return least
+
+
+def taken_apart(group, gains_of_edges, window, chance):
+    """The sets of pieces that are left of a window, cut along its weakest line again and again."""
+    left, top, right, bottom = window
+    inside = {p: place for p, place in group.items() if held_by([place[:2]], window)}
+    lines = []
+    for axis, side, low, high in ((0, 3, left, right), (1, 0, top, bottom)):
+        for at in range(low + 1, high):
+            beyond = [p for p, place in inside.items() if place[axis] == at]
+            gains = [max(gains_of_edges.get(4 * p + (side - group[p][2]) % 4, 0), 0) for p in beyond]
+            lines.append((sum(gains) / max(len(gains), 1), axis, at))
+    if not lines or min(lines)[0] > chance:
+        return [(window, set(inside))]
+    _, axis, at = min(lines)
+    near, far = list(window), list(window)
+    near[axis + 2] = far[axis] = at
+    return [part for half in (near, far) for part in taken_apart(group, gains_of_edges, tuple(half), chance)]
 
 
 # --- Pieces on a table --------------------------------------------------------------------------------

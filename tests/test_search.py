@@ -293,9 +293,9 @@ def test_another_seed_may_give_another_result(hard, alone):
     assert_valid(other, 40)
 
 
-def test_the_search_itself_depends_on_its_seed_and_not_on_its_workers(landscape):
-    bonds, true = landscape
-    starts = [random_layout(i, len(true), 8) for i in range(3)]
+def test_the_search_itself_depends_on_its_seed_and_not_on_its_workers(hard):
+    bonds = bonds_of(hard)
+    starts = [random_layout(i, 40, 8) for i in range(3)]
     results = [
         search(bonds, starts, 0, 1, seed, workers).layout for seed, workers in [(1, 1), (1, 3), (2, 1)]
     ]
