@@ -191,22 +191,34 @@ def least_misfits(boards, pieces):
     return least
 
 
-def taken_apart(group, gains_of_edges, window, chance):
-    """The sets of pieces that are left of a window, cut along its weakest line again and again."""
-    left, top, right, bottom = window
+def taken_apart(group, gains_of_edges, window, chance, least):
+    """What is left of a window, cut along its weakest line again and again: groups of pieces.
+
+    A part of less than `least` pieces is not cut off but moved beyond the other end of the window.
+    """
     inside = {p: place for p, place in group.items() if held_by([place[:2]], window)}
     lines = []
-    for axis, side, low, high in ((0, 3, left, right), (1, 0, top, bottom)):
-        for at in range(low + 1, high):
+    for axis, side in ((0, 3), (1, 0)):
+        for at in range(window[axis] + 1, window[axis + 2]):
             beyond = [p for p, place in inside.items() if place[axis] == at]
             gains = [max(gains_of_edges.get(4 * p + (side - group[p][2]) % 4, 0), 0) for p in beyond]
             lines.append((sum(gains) / max(len(gains), 1), axis, at))
     if not lines or min(lines)[0] > chance:
-        return [(window, set(inside))]
+        return [inside]
     _, axis, at = min(lines)
-    near, far = list(window), list(window)
-    near[axis + 2] = far[axis] = at
-    return [part for half in (near, far) for part in taken_apart(group, gains_of_edges, tuple(half), chance)]
+    far = {p: place for p, place in inside.items() if place[axis] >= at}
+    near = {p: place for p, place in inside.items() if place[axis] < at}
+    width = window[axis + 2] - window[axis]
+    for small, large, by in ((far, near, -width), (near, far, width)):
+        if len(small) < least:
+            return [{**large, **reference.shifted(small, *((by, 0) if axis == 0 else (0, by)))}]
+    first, second = list(window), list(window)
+    first[axis + 2] = second[axis] = at
+    return [
+        part
+        for half in (first, second)
+        for part in taken_apart(group, gains_of_edges, tuple(half), chance, least)
+    ]
 
 
 # --- Pieces on a table --------------------------------------------------------------------------------

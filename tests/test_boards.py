@@ -278,69 +278,95 @@ def test_windows_are_numbered_by_their_pieces_the_fullest_first():
 # --- Taking windows apart -----------------------------------------------------------------------------
 
 
+def at_corner(group):
+    """A group without where it is."""
+    low = [min(place[axis] for place in group.values()) for axis in (0, 1)]
+    return sorted(reference.shifted(group, -low[0], -low[1]).items())
+
+
 @st.composite
 def frames(draw):
     """Full rectangles in windows of their own, randomly turned pieces, contacts strong but on some lines."""
     side = st.integers(1, 6)
     shapes = draw(st.lists(st.tuples(side, side), min_size=1, max_size=3))
-    layout, windows = blocks(*shapes, apart=draw(st.integers(1, 3)))
+    layout, windows = blocks(*shapes, apart=15)
     rng = np.random.default_rng(draw(SEEDS))
     layout[:, 2] = rng.integers(0, 4, len(layout))
     return layout, windows, strengths(layout, rng.integers(2**32), draw(st.sampled_from([0.5, 0.7, 0.95])))
 
 
-@given(frames(), st.sampled_from([0.02, 0.4, 0.6, 2.0]))
-def test_windows_are_taken_apart_along_lines_that_gain_no_more_than_by_chance(case, chance):
+@given(frames(), st.sampled_from([0.02, 0.4, 0.6, 2.0]), st.sampled_from([1, 3, 4.5, 9]))
+def test_windows_are_taken_apart_along_lines_that_gain_no_more_than_by_chance(case, chance, least):
     layout, windows, contact = case
     before = layout.copy()
-    moved, parts = split(layout, windows, placed_relations(layout), contact, chance)
+    moved, parts = split(layout, windows, placed_relations(layout), contact, chance, least)
     np.testing.assert_array_equal(layout, before)
     group, gains = placed(layout), gains_of_edges(contact)
     expected = [
         part
         for window in windows.tolist()
-        for part in reference_search.taken_apart(group, gains, tuple(window), chance)
+        for part in reference_search.taken_apart(group, gains, tuple(window), chance, least)
     ]
-    found = [np.flatnonzero(within(moved, part)) for part in parts]
-    assert sorted(pieces.tolist() for pieces in found) == sorted(sorted(pieces) for _, pieces in expected)
+    after = placed(moved)
+    found = [{p: after[p] for p in np.flatnonzero(within(moved, part)).tolist()} for part in parts]
+    assert sorted(map(at_corner, found)) == sorted(map(at_corner, expected))
     assert all_apart(parts)
-    for part, pieces in zip(parts, found, strict=True):
-        assert shape_of(moved[pieces]) == shape_of(layout[pieces])
-        assert reference_search.area(part.tolist()) == len(pieces)  # frames stay full
-    for window, pieces in zip(parts[: len(windows)], found, strict=False):  # the first part of each stays
-        assert (moved[pieces] == layout[pieces]).all()
-        assert window[:2].tolist() in windows[:, :2].tolist()
+    for part, pieces in zip(parts.tolist(), found, strict=True):
+        assert reference_search.area(part) == len(pieces)  # frames stay full
+        assert len({place[:2] for place in pieces.values()}) == len(pieces)
+    for window, pieces in zip(windows.tolist(), found, strict=False):  # at least a part of each stays
+        assert any(after[p] == group[p] for p in pieces)
+        assert all(reference_search.held_by([group[p][:2]], window) for p in pieces)
 
 
 def test_a_window_without_a_weak_line_stays_and_a_piece_has_no_lines():
     layout, windows = blocks((5, 4), (1, 1))
     contact = strengths(layout, 1, strong=1.0)
-    moved, parts = split(layout, windows, placed_relations(layout), contact, 0.9)
+    moved, parts = split(layout, windows, placed_relations(layout), contact, 0.9, 1)
     np.testing.assert_array_equal(moved, layout)
     np.testing.assert_array_equal(parts, windows)
 
 
-def test_a_weak_line_takes_a_window_apart_but_a_weak_part_of_a_line_does_not():
-    layout, windows = blocks((6, 4))
+def held_but_for(layout, pieces, side):
+    """Contacts that are strong, but for those of one side of some pieces."""
     relations = placed_relations(layout)
     contact = np.where(relations >= 0, np.float32(9), np.float32(-1))
-    along = np.flatnonzero(layout[:, 1] == 4)  # the third row touches the second with its upper edges
-    for weak in (3, 6):
-        line = 4 * along[:weak]
-        contact[line] = contact[relations[line]] = 0
-        moved, parts = split(layout, windows, relations, contact, 2.0)
-        assert len(parts) == (2 if weak == 6 else 1)
-    assert parts.tolist() == [[-5, 2, 1, 4], [2, 4, 8, 6]]
+    line = 4 * np.asarray(pieces) + side
+    contact[line] = contact[relations[line]] = 0
+    return relations, contact
+
+
+def test_a_weak_line_takes_a_window_apart_but_a_weak_part_of_a_line_does_not():
+    layout, windows = blocks((6, 4))
+    third_row = np.flatnonzero(layout[:, 1] == 4)
+    _, parts = split(layout, windows, *held_but_for(layout, third_row[:3], 0), 2.0, 9)
+    np.testing.assert_array_equal(parts, windows)
+    moved, parts = split(layout, windows, *held_but_for(layout, third_row, 0), 2.0, 9)
     far = layout[:, 1] >= 4
+    assert parts.tolist() == [[-5, 2, 1, 4], [1 + SPACING, 4, 7 + SPACING, 6]]
     np.testing.assert_array_equal(moved[~far], layout[~far])
-    np.testing.assert_array_equal(moved[far], layout[far] + (7, 0, 0))
+    np.testing.assert_array_equal(moved[far], layout[far] + (6 + SPACING, 0, 0))
+
+
+def test_a_part_too_small_for_an_image_belongs_beyond_the_other_end():
+    """A row of six pieces at the bottom, two columns of four at the left: below least, at 9."""
+    layout, windows = blocks((6, 4))
+    bottom, left = layout[:, 1] == 5, layout[:, 0] < -3
+    moved, parts = split(layout, windows, *held_but_for(layout, np.flatnonzero(bottom), 0), 2.0, 9)
+    assert parts.tolist() == [[-5, 1, 1, 5]]
+    np.testing.assert_array_equal(moved, layout - np.outer(bottom, [0, 4, 0]))
+    line = held_but_for(layout, np.flatnonzero(layout[:, 0] == -3), 3)
+    moved, parts = split(layout, windows, *line, 2.0, 9)
+    assert parts.tolist() == [[-3, 2, 3, 6]]
+    np.testing.assert_array_equal(moved, layout + np.outer(left, [6, 0, 0]))
+    assert len(split(layout, windows, *line, 2.0, 8)[1]) == 2  # eight are enough
 
 
 def test_a_line_that_gains_just_what_chance_does_is_weak():
     layout, windows = blocks((2, 3))
     contact = np.where(placed_relations(layout) >= 0, np.float32(2), np.float32(-1))
-    assert len(split(layout, windows, placed_relations(layout), contact, 1.9)[1]) == 1
-    assert len(split(layout, windows, placed_relations(layout), contact, 2.0)[1]) == 6
+    assert len(split(layout, windows, placed_relations(layout), contact, 1.9, 1)[1]) == 1
+    assert len(split(layout, windows, placed_relations(layout), contact, 2.0, 1)[1]) == 6
 
 
 # --- Packing ------------------------------------------------------------------------------------------
