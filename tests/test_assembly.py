@@ -21,6 +21,7 @@ from jigsaw.assembly import (
     lay_out,
     lift,
     place,
+    window_at,
 )
 from jigsaw.dissimilarity import compare
 from jigsaw.measures import ssd
@@ -196,6 +197,18 @@ def test_a_place_is_free_within_the_window_where_nothing_lies(puzzle):
             assert free(table.assembly, x, y) == (-2 <= x < 1 and 1 <= y < 5 and (x, y) not in taken)
 
 
+def test_a_place_is_free_in_any_of_several_windows(puzzle):
+    windows = [[-2, 1, 0, 3], [4, -3, 6, 5], [1, 4, 3, 8]]
+    layout = random_layout(6, puzzle.pieces, 4)
+    table = Table(puzzle, layout, window=windows)
+    taken = {(x, y) for x, y, _ in layout.tolist()}
+    for x in range(-4, 8):
+        for y in range(-5, 10):
+            held = [i for i, window in enumerate(windows) if reference_search.held_by([(x, y)], window)]
+            assert window_at(table.assembly, x, y) == (held[0] if held else -1)
+            assert free(table.assembly, x, y) == (bool(held) and (x, y) not in taken)
+
+
 # --- Filling gaps -------------------------------------------------------------------------------------
 
 
@@ -218,6 +231,24 @@ def test_every_piece_that_is_away_is_put_into_the_window_if_there_is_room(puzzle
         x, y, _ = table.group[piece]
         assert -2 <= x < width - 2
         assert 1 <= y < height + 1
+    table.assert_agrees()
+
+
+@given(SEEDS, st.sampled_from([0.2, 0.6, 1.0]))
+def test_pieces_that_are_away_fill_all_windows(puzzle, seed, away):
+    windows = [[-2, 1, 1, 3], [0, 4, 2, 8], [8, 0, 10, 2]]  # the last is empty
+    layout = random_layout(seed, puzzle.pieces, 4, away)
+    table = Table(puzzle, layout, window=windows)
+    before = table.group
+    places = [(x, y) for x, y, _ in before.values()]
+    room = sum(map(reference_search.area, windows)) - sum(
+        reference_search.held_by(places, window) for window in windows
+    )
+    fill(table.assembly, table.bonds, puzzle.kinds)
+    assert len(table.away) == max(puzzle.pieces - len(before) - room, 0)
+    assert before.items() <= table.group.items()
+    for piece in table.group.keys() - before.keys():
+        assert sum(reference_search.held_by([table.group[piece][:2]], window) for window in windows) == 1
     table.assert_agrees()
 
 

@@ -14,7 +14,7 @@ import h5py
 import numpy as np
 import pytest
 from PIL import Image
-from puzzles import noise, photograph
+from puzzles import noise, photograph, solution_of
 
 import jigsaw
 from jigsaw.cli import main
@@ -30,7 +30,7 @@ KEYS = {
     *("pieces", "images", "images_found", "sedas", "enas", "foreign"),
     *("seconds", "seed", "preset", "version"),
 }
-STEPS = ("cut", "gather", "compare", "solve", "evaluate", "draw", "table", "run")
+STEPS = ("cut", "gather", "compare", "solve", "unmix", "evaluate", "draw", "table", "run")
 
 
 def typed(*words, **options):
@@ -231,6 +231,55 @@ def test_the_number_of_workers_does_not_change_the_solution(solved, tmp_path):
             np.testing.assert_array_equal(getattr(several, name), getattr(one, name))
 
 
+@pytest.fixture(scope="module")
+def glued(tmp_path_factory):
+    """Two pictures, compared, and a solution that lays their pieces side by side in one rectangle."""
+    folder = tmp_path_factory.mktemp("glued")
+    bag, truth = jigsaw.cut([photograph(6, 5), photograph(6, 4, name="coffee")], seed=3)
+    image, row, column, turn = truth.places.T
+    layout = np.column_stack([column + 5 * image, row, turn])
+    bag.save(folder / "P.h5")
+    truth.save(folder / "T.h5")
+    solution_of(layout, bag).save(folder / "S.h5")
+    jigsaw.compare(bag, "fused").save(folder / "E.h5")
+    return folder
+
+
+def test_unmix_tells_images_apart(call, glued, tmp_path):
+    code, _, err = call("unmix", glued / "S.h5", "--edges", glued / "E.h5", "--out", tmp_path / "U.h5")
+    assert code == 0, err
+    assert "2 images" in err
+    before, after = Solution.load(glued / "S.h5"), Solution.load(tmp_path / "U.h5")
+    np.testing.assert_array_equal(after.image, Truth.load(glued / "T.h5").places[:, 0])
+    np.testing.assert_array_equal(after.layout, before.layout)
+    assert not before.image.any()
+    words = ("--truth", glued / "T.h5", "--pieces", glued / "P.h5", "--out", tmp_path / "scores.json")
+    assert call("evaluate", tmp_path / "U.h5", *words)[0] == 0
+    scores = json.loads((tmp_path / "scores.json").read_text())
+    assert (scores["images"], scores["images_found"], scores["foreign"]) == (2, 2, 0)
+
+
+def test_unmix_says_that_one_image_is_one(call, solved, tmp_path):
+    code, _, err = call("unmix", solved / "S.h5", "--edges", solved / "E.h5", "--out", tmp_path / "U.h5")
+    assert code == 0, err
+    assert "1 image" in err
+    assert "1 images" not in err
+    assert not Solution.load(tmp_path / "U.h5").image.any()
+
+
+@pytest.mark.parametrize(("word", "known"), [("--one-image", True), (None, False)])
+def test_pieces_may_be_known_to_be_of_one_image(call, solved, glued, tmp_path, word, known):
+    words = ("solve", solved / "E.h5", "--out", tmp_path / "S.h5", *QUICK)
+    assert call(*words, *filter(None, [word]))[0] == 0
+    assert Solution.load(tmp_path / "S.h5").settings["one_image"] is known
+    # Unmixing takes the solution at its word.
+    solution = Solution.load(glued / "S.h5")
+    settings = {**solution.settings, "one_image": known}
+    replace(solution, settings=settings).save(tmp_path / "G.h5")
+    assert call("unmix", tmp_path / "G.h5", "--edges", glued / "E.h5", "--out", tmp_path / "U.h5")[0] == 0
+    assert Solution.load(tmp_path / "U.h5").image.max() == (0 if known else 1)
+
+
 def test_evaluate_writes_every_score(solved):
     scores = json.loads((solved / "scores.json").read_text())
     assert set(scores) >= KEYS
@@ -319,6 +368,21 @@ def test_run_does_all_of_it(images, tmp_path):
     assert len(os.listdir(tmp_path / "out" / "images")) == scores["images_found"]
     assert lines["perfect"] == ("yes" if scores["perfect"] else "no")
     assert f"{100 * scores['neighbor']:.2f} %" in done.stdout
+
+
+@pytest.mark.parametrize("word", ["--one-image", None])
+def test_run_tells_images_apart_unless_they_are_known_to_be_one(call, tmp_path, word):
+    for name in ("astronaut", "coffee"):
+        Image.fromarray(photograph(6, 5 if name == "coffee" else 6, name=name)).save(tmp_path / f"{name}.png")
+    words = ("run", tmp_path / "astronaut.png", tmp_path / "coffee.png", "--out", tmp_path / "out")
+    code, _, err = call(*words, "--population", 100, "--generations", 15, *filter(None, [word]))
+    assert code == 0, err
+    scores = json.loads((tmp_path / "out" / "scores.json").read_text())
+    assert scores["images_found"] == (1 if word else 2)
+    assert len(os.listdir(tmp_path / "out" / "images")) == scores["images_found"]
+    assert ("unmix" in scores["stages"]) == (word is None)
+    # What is kept of the comparison is what the solver used.
+    assert Edges.load(tmp_path / "out" / "edges.h5").measure == "ssd"
 
 
 def test_run_takes_crops(call, images, tmp_path):
@@ -496,6 +560,7 @@ def bad(images, solved, tmp_path):
     bag, truth = jigsaw.cut([images / "first.png"], seed=99)
     bag.save(tmp_path / "P2.h5")
     truth.save(tmp_path / "T2.h5")
+    jigsaw.compare(bag).save(tmp_path / "E2.h5")
     for version, name in ((0, "older.h5"), (99, "newer.h5")):
         shutil.copy(solved / "E.h5", tmp_path / name)
         with h5py.File(tmp_path / name, "r+") as file:
@@ -573,6 +638,13 @@ BAD = [
     ("evaluate S.h5 --truth P.h5 --pieces P.h5 --out out.json", "P.h5"),
     ("evaluate E.h5 --truth T.h5 --pieces P.h5 --out out.json", "E.h5"),
     ("evaluate nowhere.h5 --truth T.h5 --pieces P.h5 --out out.json", "nowhere.h5"),
+    ("unmix S.h5 --edges E2.h5 --out out.h5", "S.h5, E2.h5: solution and edges are not of one puzzle"),
+    ("unmix S.h5 --edges P.h5 --out out.h5", "P.h5"),
+    ("unmix E.h5 --edges E.h5 --out out.h5", "E.h5"),
+    ("unmix nowhere.h5 --edges E.h5 --out out.h5", "nowhere.h5"),
+    ("unmix S.h5 --edges nowhere.h5 --out out.h5", "nowhere.h5"),
+    ("unmix S.h5 --edges truncated.h5 --out out.h5", "truncated.h5"),
+    ("unmix S.h5 --edges measured.h5 --out out.h5", "guess"),
     ("draw S.h5 --pieces P2.h5 --out out.png", "P2.h5"),
     ("draw P.h5 --pieces P.h5 --out out.png", "P.h5"),
     ("draw S.h5 --pieces nowhere.h5 --out out.png", "nowhere.h5"),

@@ -203,6 +203,33 @@ def test_what_lies_outside_the_window_is_taken_up_and_the_segment_with_most_insi
     table.assert_agrees()
 
 
+@given(SEEDS, st.integers(-3, 2), st.integers(0, 4), st.booleans())
+def test_of_several_windows_each_keeps_the_segment_with_most_in_it(puzzle, seed, x, y, with_others):
+    rng = np.random.default_rng(seed)
+    windows = [[x, y, x + 3, y + 3], [x + 4, y, x + 6, y + 4], [x, y + 5, x + 5, y + 6]]
+    table = scattered(puzzle, seed, window=windows)
+    group, threshold = table.group, some_threshold(table, rng)
+    relations, others = held(table, threshold), NO_OTHERS
+    if with_others:
+        others = placed_relations(random_layout(seed + 1, puzzle.pieces, 5))
+        relations &= reference.relations_in(others)
+    segments = reference_search.segments(group, relations)
+    begin(table.bench)
+    loosen_all(table.assembly, table.bench, threshold, others)
+
+    def inside(pieces, window):
+        return {p for p in pieces if reference_search.held_by([group[p][:2]], window)}
+
+    kept = set()
+    for window in windows:  # of segments with as many there, that of the first piece
+        best = max(sorted(segments, key=min), key=lambda segment: len(inside(segment, window)))
+        kept |= best if inside(best, window) else set()
+    assert set(table.group) == set().union(*(inside(kept, window) for window in windows))
+    assert table.group.items() <= group.items()
+    assert sorted(p for segment in table.floating for p in segment) == sorted(group.keys() - set(table.group))
+    table.assert_agrees()
+
+
 @given(SEEDS)
 def test_a_move_around_an_edge_takes_up_whole_segments_and_pieces_that_were_away(puzzle, seed):
     rng = np.random.default_rng(seed)
@@ -474,6 +501,20 @@ def test_what_is_rebuilt_lies_in_the_window_whole(puzzle, seed, x, y, with_other
     table = scattered(puzzle, seed, window=[x, y, x + 5, y + 5])
     others = placed_relations(random_layout(seed + 1, puzzle.pieces, 6)) if with_others else NO_OTHERS
     rebuild(table.assembly, table.bonds, table.bench, some_threshold(table, rng), others)
+    table.assert_whole()
+
+
+@settings(max_examples=60)
+@given(SEEDS, st.integers(-4, 2), st.integers(-4, 4))
+def test_what_is_rebuilt_and_improved_lies_in_its_windows(puzzle, seed, x, y):
+    windows = [[x, y, x + 4, y + 3], [x + 5, y, x + 8, y + 4]]
+    table = scattered(puzzle, seed, window=windows)
+    rebuild(table.assembly, table.bonds, table.bench, np.float32(2), NO_OTHERS)
+    table.assert_whole()
+    before = table.total
+    bad = np.empty(4 * puzzle.pieces, np.int32)
+    moves = improve(table.assembly, table.bonds, table.bench, bad, 0.2)
+    assert table.total >= before - 1e-4 * (1 + moves)
     table.assert_whole()
 
 

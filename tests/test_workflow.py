@@ -4,6 +4,7 @@ A copy of the project with a small experiment is run once; every test begins wit
 was then, in the same place, as Snakemake knows files by their paths.
 """
 
+import csv
 import hashlib
 import json
 import os
@@ -33,7 +34,7 @@ CONFIG = {
     "data_dir": "data",
     "sets": {"tiny": {"title": "Tiny", "folder": "tiny"}, "other": {"title": "Other", "folder": "other"}},
     "mixed_bags": {
-        "both": {"images": ["tiny/a", {"image": "other/c", "crop": "2x2+1+0"}]},
+        "both": {"images": ["tiny/a", {"image": "other/c", "crop": "4x4+1+0"}]},
         "some": {"draw": {"from": "other", "images": [1], "bags": 2}},
     },
     "presets": {"quick": {"base": "paper", "population": 20, "generations": 5}},
@@ -139,10 +140,14 @@ def finished(tmp_path_factory):
     text = provenance.read_text()
     provenance.write_text(re.sub(r'^VERSION = ".*"$', f'VERSION = "{VERSION}"', text, flags=re.MULTILINE))
     (project / "config.yaml").write_text(yaml.safe_dump(CONFIG, sort_keys=False))
-    for folder, names in (("tiny", {"a": "astronaut", "b": "coffee"}), ("other", {"c": "chelsea"})):
-        (project / "data" / folder).mkdir(parents=True)
-        for name, picture in names.items():
-            Image.fromarray(photograph(2, 3, name=picture)).save(project / "data" / folder / f"{name}.png")
+    images = {
+        "tiny/a": photograph(4, 4), "tiny/b": photograph(2, 3, name="coffee"),
+        "other/c": photograph(4, 5, name="chelsea"),
+    }  # fmt: skip
+    for name, image in images.items():
+        path = project / "data" / f"{name}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(image).save(path)
     planned = project.snakemake("--dry-run")
     untouched = not (project / "results").exists()
     done = project.snakemake()
@@ -209,11 +214,25 @@ def test_the_package_of_the_copy_is_the_one_that_ran(project):
 def test_scores_know_their_set_puzzle_preset_and_run(project):
     scores = json.loads((project / "results/puzzles/mixed_bags/both/quick/0/scores.json").read_text())
     assert [scores[key] for key in ("set", "puzzle", "preset", "run")] == ["mixed_bags", "both", "quick", 0]
-    assert (scores["images"], scores["pieces"]) == (2, 10)
-    assert [row["image"] for row in scores["per_image"]] == ["a.png", "c.png[2x2+1+0]"]
+    assert (scores["images"], scores["pieces"]) == (2, 32)
+    assert [row["image"] for row in scores["per_image"]] == ["a.png", "c.png[4x4+1+0]"]
     assert (scores["settings"]["population"], scores["settings"]["generations"]) == (20, 5)
     table = (project / "results/tables/accuracy.csv").read_text()
     assert all(name in table for name in ("tiny", "other", "mixed_bags", "Yu et al."))
+
+
+def test_the_images_of_a_mixed_bag_are_told_apart_and_counted_in_its_table(project):
+    run = project / "results/puzzles/mixed_bags/both/quick/0"
+    assert not Solution.load(run / "solution.h5").image.any()  # the solver leaves that undone
+    assert sorted(set(Solution.load(run / "unmixed.h5").image.tolist())) == [0, 1]
+    assert json.loads((run / "scores.json").read_text())["images_found"] == 2
+    assert sorted(path.name for path in (run / "images").iterdir()) == ["image-1.png", "image-2.png"]
+    with open(project / "results/tables/mixed_bags.csv") as table:
+        rows = {row["bag"]: row for row in csv.DictReader(table)}
+    assert (float(rows["both"]["images"]), float(rows["both"]["images found"])) == (2, 2)
+    assert float(rows["some"]["images found"]) == 1
+    assert "2 images" in (project / "results/logs/unmix/mixed_bags/both-quick-0.log").read_text()
+    assert not (project / "results/puzzles/tiny/a/quick/0/unmixed.h5").exists()
 
 
 def test_drawn_bags_are_summed_up_in_one_table_and_told_in_another(project):
@@ -267,7 +286,7 @@ def test_another_solver_beside_ours_makes_that_table_anew(project):
 
 
 def test_a_change_of_a_crop_reruns_its_bag(project):
-    bags = {**CONFIG["mixed_bags"], "both": {"images": ["tiny/a", {"image": "other/c", "crop": "2x2"}]}}
+    bags = {**CONFIG["mixed_bags"], "both": {"images": ["tiny/a", {"image": "other/c", "crop": "4x4"}]}}
     project.configure(mixed_bags=bags)
     expected = solving(["mixed_bags/both/0"], "mixed_bags")
     compared = ["mixed_bags/both", "mixed_bags/both"]
@@ -304,6 +323,17 @@ def test_another_preset_adds_its_own_jobs(project):
     assert jobs == solving(["other/c/0"], "other")
 
 
+def test_a_preset_with_a_search_tells_images_apart_by_itself(project):
+    presets = {"searching": {"base": "best", "population": 20, "generations": 5}}
+    bags = {"both": CONFIG["mixed_bags"]["both"]}
+    experiments = [{"sets": ["mixed_bags"], "presets": ["searching"]}]
+    project.configure(presets=presets, mixed_bags=bags, experiments=experiments)
+    jobs = project.would_make()
+    assert jobs["solve"] == ["mixed_bags/both/0"]
+    assert "unmix" not in jobs
+    assert "compare" not in jobs  # by the same measure
+
+
 # -- changes of the code ---------------------------------------------------------------------------------
 
 
@@ -337,6 +367,15 @@ def test_an_edit_of_the_tables_makes_only_the_tables_anew(project):
     with open(project / "jigsaw/tables.py", "a") as file:
         file.write("\n# edited\n")
     assert project.would_make() == tables_of("mixed_bags", "other", "tiny")
+
+
+def test_an_edit_of_unmixing_makes_anew_what_follows_from_it_for_bags(project):
+    with open(project / "jigsaw/unmix.py", "a") as file:
+        file.write("\n# edited\n")
+    jobs = project.would_make()
+    assert jobs["unmix"] == [f"{bag}/0" for bag in BAGS]
+    assert "cut" not in jobs
+    assert "compare" not in jobs
 
 
 def test_an_edit_of_no_stage_changes_nothing(project):
@@ -471,7 +510,7 @@ def test_the_environment_says_where_images_are(project):
         ),
         (
             {"sets": {"tiny": {"title": "T", "folder": "tiny", "pieces": 7}}, "mixed_bags": {}},
-            "gives 6 pieces",
+            "gives 16 pieces",
         ),
         ({"mixed_bags": {"both": {"images": ["tiny/a", "tiny/z"]}}}, "no image 'z'"),
         (
@@ -574,4 +613,5 @@ def test_every_job_has_a_log(project):
     }
     for step in ("solve", "evaluate", "draw"):
         assert f"{step}/tiny/a-quick-0.log" in logs
+    assert "unmix/mixed_bags/both-quick-0.log" in logs
     assert {"cut/tiny/a.log", "compare/tiny/a-ssd.log", "records/tiny.log"} <= logs
