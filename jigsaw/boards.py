@@ -18,7 +18,8 @@ SPACING = 1 << 15  # places from one board to the next
 _BEYOND = 2  # places that a window may reach beyond what lies on its board
 _OPTIONS = 200  # windows of different areas that are considered for a board
 _NEVER = 1 << 30  # cost of what cannot be
-_SPARSE = 16  # times the number of pieces: a board that is larger has no window
+_FEW = 0.001  # share of the pieces on a board that may be far out, on each side, and are left out of account
+_SPARSE = 4  # times the number of pieces: a board that is larger has no window
 
 
 def cores_of(layout: np.ndarray, relations: np.ndarray, contact: np.ndarray, threshold: float) -> np.ndarray:
@@ -132,8 +133,8 @@ def split(
     """Take windows apart along straight lines whose contacts gain no more than by chance, on average.
 
     Parts of less than `least` pieces are no image by themselves: they are what lies beyond the other end of a
-    window that is somewhat off, and are moved there, the window with them. Returns the layout and all windows,
-    new ones far from the others.
+    window that is somewhat off, and are moved there, the window with them. Returns the layout and all
+    windows, new ones far from the others.
     """
     layout, parts = layout.copy(), [list(window) for window in windows.tolist()]
     beyond = max(window[2] for window in parts) + SPACING
@@ -195,18 +196,20 @@ def _options(positions: np.ndarray, most: int) -> list[tuple[int, int, np.ndarra
     """Return the best windows of all areas: area, pieces outside and places empty, first and last window."""
     if len(positions) == 0:
         return []
-    low = positions.min(axis=0) - _BEYOND
-    width, height = (int(size) for size in positions.max(axis=0) - low + 1 + _BEYOND)
+    low, high = (np.quantile(positions, q, axis=0, method="nearest") for q in (_FEW, 1 - _FEW))
+    low, high = low - _BEYOND, high + _BEYOND
+    width, height = (int(size) for size in high - low + 1)
     if width * height > _SPARSE * len(positions) + 256:
         return []
+    x, y = positions[((low <= positions) & (positions <= high)).all(axis=1)].T
     sums = np.zeros((height + 1, width + 1), np.int32)
-    sums[positions[:, 1] - low[1] + 1, positions[:, 0] - low[0] + 1] = 1
+    sums[y - low[1] + 1, x - low[0] + 1] = 1
     sums = sums.cumsum(axis=0).cumsum(axis=1).astype(np.int32)
-    held, first, last = _best_windows(sums)
+    held, first, last = _best_windows(sums, len(positions) // 3 + 1, most)
     best: dict[int, tuple[int, int, np.ndarray]] = {}
     for h, w in np.argwhere(held > len(positions) // 3).tolist():
         area, misfit = h * w, len(positions) + h * w - 2 * int(held[h, w])
-        if area <= most and (area not in best or misfit < best[area][1]):
+        if area not in best or misfit < best[area][1]:
             corners = low + np.stack([first[h, w], last[h, w]])
             best[area] = (area, misfit, np.hstack([corners, corners + np.array([w, h])]))
     return sorted(best.values(), key=lambda option: option[1])[:_OPTIONS]
@@ -218,14 +221,17 @@ def misfit_of(positions: np.ndarray) -> float:
 
 
 @kernel
-def _best_windows(sums):
-    """Return for every height and width the most a window holds, and x, y of the first and last that do."""
+def _best_windows(sums, least, most):
+    """Return for every height and width the most a window holds, and x, y of the first and last that do.
+
+    Only windows of an area from `least` to `most` are looked at.
+    """
     height, width = sums.shape
     held = np.zeros((height, width), np.int32)
     first = np.zeros((height, width, 2), np.int32)
     last = np.zeros((height, width, 2), np.int32)
     for h in range(1, height):
-        for w in range(1, width):
+        for w in range((least + h - 1) // h, min(width, most // h + 1)):
             for y in range(height - h):
                 for x in range(width - w):
                     inside = sums[y + h, x + w] - sums[y, x + w] - sums[y + h, x] + sums[y, x]

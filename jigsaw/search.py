@@ -40,6 +40,7 @@ _WINDOWS = 2  # frames tried for each member
 _TRIAL = 3  # passes after which they are compared
 _HELD = 0.85  # share of the solid part that a frame must hold
 _SOLID = 0.3  # share of all pieces that the solid part must be
+_IMAGES = 40  # that a bag may have, at most
 _CORES = (
     0.5,
     0.7,
@@ -222,7 +223,7 @@ def _on_boards(pool: Pool, members: list[Member]) -> list[Member]:
     for i, member in enumerate(members):
         threshold = _CORES[i % len(_CORES)] * pool.bonds.none
         cores = cores_of(member.layout, *pool.contacts(member.layout), threshold)
-        count = int((np.bincount(cores + 1)[1:] >= max(LEAST, SHARE * pool.pieces)).sum())
+        count = min(int((np.bincount(cores + 1)[1:] >= max(LEAST, SHARE * pool.pieces)).sum()), _IMAGES)
         if count > 1:
             boards = Member(spread(member.layout, cores, count), -np.inf, board_windows(count))
             tasks.append(Task(boards, _TRIAL, cut=CUTS[0] * pool.bonds.none))
