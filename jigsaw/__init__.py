@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from jigsaw.puzzle import run
     from jigsaw.solution import Solution
     from jigsaw.solver import solve
-    from jigsaw.unmix import unmix
+    from jigsaw.unmixing import unmix
 
 # Where each public name lives; imported when first used, as compiled kernels take a while to load.
 _HOMES = {
@@ -47,7 +47,7 @@ _HOMES = {
     "gather": "pieces",
     "run": "puzzle",
     "solve": "solver",
-    "unmix": "unmix",
+    "unmix": "unmixing",
 }
 
 __all__ = [

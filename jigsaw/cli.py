@@ -291,7 +291,7 @@ def _solve(options: argparse.Namespace) -> None:
 def _unmix(options: argparse.Namespace) -> None:
     from jigsaw.edges import Edges
     from jigsaw.solution import Solution
-    from jigsaw.unmix import unmix
+    from jigsaw.unmixing import unmix
 
     solution, edges = Solution.load(options.solution), Edges.load(options.edges)
     with naming(options.solution, options.edges):

@@ -32,7 +32,7 @@ STAGES = {
     "compare": "dissimilarity",
     "quality": "quality",
     "solve": "solver",
-    "unmix": "unmix",
+    "unmix": "unmixing",
     "evaluate": "evaluation",
     "draw": "drawing",
     "table": "tables",

@@ -17,7 +17,7 @@ from jigsaw.pieces import PIECE_SIZE, cut, save_cut
 from jigsaw.pool import OnRound
 from jigsaw.presets import Settings, settings_of
 from jigsaw.solver import check_run, solve
-from jigsaw.unmix import needs_unmixing, unmix
+from jigsaw.unmixing import needs_unmixing, unmix
 
 
 def run(

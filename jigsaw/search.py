@@ -29,8 +29,8 @@ from jigsaw.boards import board_windows, cores_of, fit_windows, pack, split, spr
 from jigsaw.frame import shapes_of, solid_part, windows
 from jigsaw.measures import rows
 from jigsaw.pool import CUTS, Member, OnRound, Pool, Task, best_of, start_with
-from jigsaw.unmix import CHANCE, LEAST, SHARE, images_of
-from jigsaw.unmix import warm_up as warm_up_unmixing
+from jigsaw.unmixing import LEAST, SHARE, images_of
+from jigsaw.unmixing import warm_up as warm_up_unmixing
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +40,7 @@ _WINDOWS = 2  # frames tried for each member
 _TRIAL = 3  # passes after which they are compared
 _HELD = 0.85  # share of the solid part that a frame must hold
 _SOLID = 0.3  # share of all pieces that the solid part must be
+_CHANCE = 2.0  # what a contact between pieces that do not belong together may gain, after much searching
 _IMAGES = 40  # that a bag may have, at most
 _CORES = (
     0.5,
@@ -136,7 +137,10 @@ def _in_frames(
     if not framed:
         return None
     number = len(max(framed, key=_worth).windows)
-    framed = [m for m in framed if len(m.windows) == number and m.gain > (1 - _HOPE) * wanted]
+    framed = [member for member in framed if len(member.windows) == number]
+    touching = int((pool.contacts(best_of(members).layout)[0] >= 0).sum()) // 2
+    wanted -= _CHANCE * max(touching - _contacts(framed[0]), 0)  # between images, by chance
+    framed = [member for member in framed if member.gain > (1 - _HOPE) * wanted]
     framed = pool.make("improve", [Task(member, passes) for member in framed[: len(members)]])
     framed = pool.cross(framed, rounds, passes)
     if framed and best_of(framed).gain >= (1 - _TOLERANCE) * wanted:
@@ -146,8 +150,13 @@ def _in_frames(
 
 def _worth(member: Member) -> float:
     """Return the gain of a member in frames, less what as many contacts gain by chance."""
-    width, height = (member.windows[:, 2:] - member.windows[:, :2]).T
-    return member.gain - CHANCE * float((2 * width * height - width - height).sum())
+    return member.gain - _CHANCE * _contacts(member)
+
+
+def _contacts(member: Member) -> int:
+    """Return how many contacts there are in the frames of a member when they are full."""
+    width, height = (member.windows[:, 2:] - member.windows[:, :2]).T.astype(np.int64)
+    return int((2 * width * height - width - height).sum())
 
 
 def _one_frame(pool: Pool, members: list[Member], size: tuple[int, int] | None) -> list[Member]:
@@ -247,7 +256,7 @@ def _tried(pool: Pool, name: str, hopeful: list[list[Member]], cuts: Sequence[fl
 def _split(pool: Pool, member: Member) -> Member:
     """Take apart frames that seem to hold several images, and shift those that seem to be off."""
     least = max(LEAST, SHARE * pool.pieces)
-    layout, frames = split(member.layout, member.windows, *pool.contacts(member.layout), CHANCE, least)
+    layout, frames = split(member.layout, member.windows, *pool.contacts(member.layout), _CHANCE, least)
     gain = float(pool.contacts(layout)[1].clip(0).sum(dtype=np.float64) / 2)
     return max(member, Member(layout, gain, frames, True), key=_worth)
 

@@ -204,7 +204,13 @@ def test_solve_has_an_option_for_each_parameter(call, solved, tmp_path):
     )
     assert code == 0
     solution = Solution.load(tmp_path / "S.h5")
-    outcome = {"size": None, "upright": False, "framed": solution.settings["framed"], "in_time": True}
+    outcome = {
+        "size": None,
+        "one_image": False,
+        "upright": False,
+        "framed": solution.settings["framed"],
+        "in_time": True,
+    }
     assert solution.settings == {"measure": "ssd", **options, **outcome}
     assert (solution.seed, solution.preset, len(solution.history)) == (7, "mine", 4)
 

@@ -13,7 +13,7 @@ from jigsaw.geometry import relations_of
 from jigsaw.presets import Settings
 from jigsaw.search import search
 from jigsaw.synthetic import picture
-from jigsaw.unmix import unmix
+from jigsaw.unmixing import unmix
 
 SIZE = 8  # pixels
 QUICK = Settings(measure="fused", population=16, generations=3, members=3, rounds=2, passes=4, budget=60.0)

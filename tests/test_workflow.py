@@ -369,7 +369,7 @@ def test_an_edit_of_the_tables_makes_only_the_tables_anew(project):
 
 
 def test_an_edit_of_unmixing_makes_anew_what_follows_from_it_for_bags(project):
-    with open(project / "jigsaw/unmix.py", "a") as file:
+    with open(project / "jigsaw/unmixing.py", "a") as file:
         file.write("\n# edited\n")
     jobs = project.would_make()
     assert jobs["unmix"] == [f"{bag}/0" for bag in BAGS]

@@ -30,8 +30,8 @@ log = logging.getLogger(__name__)
 CORE = 0.6  # strength of contacts that hold cores together, as a share of the greatest
 LEAST = 9  # pieces of a core that may be an image,
 SHARE = 1 / 100  # and what share of all pieces
-CHANCE = 2.0  # what a contact between pieces that do not belong together may gain, on average
-PRIOR = 2.0  # contacts as strong as can be, above chance, that it takes to hold two regions for one image
+CHANCE = 1.0  # what a contact between pieces that do not belong together may gain, on average
+PRIOR = 1.0  # contacts as strong as can be, above chance, that it takes to hold two regions for one image
 MISFIT = 0.2  # share of an image's pieces that may lie outside its rectangle, or be missing inside
 
 
@@ -51,7 +51,7 @@ def unmix(solution: Solution, edges: Edges) -> Solution:
         return solution
     with Meter() as meter:
         image = images_of(solution.layout, bonds_of(edges))
-    log.info("%d image%s", image.max() + 1, "s" * (image.max() > 0))
+    log.info("%d image%s", image.max() + 1, "s" * bool(image.max() > 0))
     return replace(solution, image=image, notes=notes("unmix", meter, solution.notes))
 
 
@@ -79,9 +79,10 @@ def images_of(layout: np.ndarray, bonds: Bonds) -> np.ndarray:
         evidence = _evidence(region, one, two, gain, count)
         i, j = np.unravel_index(evidence.argmax(), evidence.shape)
         if evidence[i, j] <= PRIOR * bonds.none:
-            ragged = [r for r in np.unique(region) if _ragged(layout[region == r])]
-            if not ragged or len(np.unique(region)) == 1:
-                return by_size(region)
+            regions = np.unique(region[region >= 0])
+            ragged = [r for r in regions if _ragged(layout[region == r])]
+            if not ragged or len(regions) == 1:
+                return by_size(np.maximum(region, 0))
             i = min(ragged, key=lambda r: (region == r).sum())
             others = evidence[i] + np.where(np.isin(np.arange(count), region), 0, -np.inf)
             others[i] = -np.inf
@@ -99,14 +100,14 @@ def _evidence(
 ) -> np.ndarray:
     """Return what the contacts between regions gain above chance, (count, count)."""
     evidence = np.zeros((count, count))
-    across = region[one] != region[two]
+    across = (region[one] != region[two]) & (region[one] >= 0) & (region[two] >= 0)
     np.add.at(evidence, (region[one][across], region[two][across]), gain[across] - CHANCE)
     return evidence + evidence.T
 
 
 @kernel
 def _grow(region, one, two):
-    """Join pieces by contacts, the strongest first, but never two regions; pieces that none holds go to 0."""
+    """Join pieces by contacts, the strongest first, but never two regions; what none holds stays -1."""
     root = np.arange(len(region))
     for i in range(len(one)):
         a, b = _root(root, one[i]), _root(root, two[i])
@@ -114,7 +115,7 @@ def _grow(region, one, two):
             root[b] = a
             region[a] = max(region[a], region[b])
     for p in range(len(region)):
-        region[p] = max(region[_root(root, p)], 0)
+        region[p] = region[_root(root, p)]
 
 
 @kernel

@@ -1,5 +1,6 @@
 """Telling the images of an assembly apart, their number unknown."""
 
+import importlib
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from jigsaw.boards import by_size
 from jigsaw.errors import JigsawError
 from jigsaw.geometry import placed_relations
 from jigsaw.synthetic import picture
-from jigsaw.unmix import images_of, needs_unmixing, unmix
+from jigsaw.unmixing import images_of, needs_unmixing, unmix
 
 SIZE = 8  # pixels
 
@@ -88,10 +89,9 @@ def test_the_largest_image_is_the_first():
     assert np.bincount(three.told_apart()).tolist() == [24, 20, 16]
 
 
-@pytest.mark.parametrize("strong", [1, 2])
-def test_a_strong_wrong_contact_does_not_make_two_pictures_one(two, strong):
-    wrong = two.contacts(two.image == 0)[:strong]
-    assert len(wrong) == strong
+def test_a_strong_wrong_contact_does_not_make_two_pictures_one(two):
+    wrong = two.contacts(two.image == 0)[:1]
+    assert len(wrong) == 1
     bonds = gaining(two.bonds, wrong, two.bonds.none)
     np.testing.assert_array_equal(two.told_apart(bonds), two.image)
 
@@ -116,7 +116,7 @@ def test_a_picture_with_a_line_that_holds_less_is_one_image_unless_it_holds_not_
     apart = one.told_apart(gaining(one.bonds, line, 0))
     assert_told_apart(apart, half)
     # Twice what is gained by chance, along so short a line, is not evidence enough.
-    assert_told_apart(one.told_apart(gaining(one.bonds, line, 4.0)), half)
+    assert_told_apart(one.told_apart(gaining(one.bonds, line, 2.0)), half)
 
 
 def test_a_ragged_region_is_no_image(one):
@@ -264,3 +264,23 @@ def test_photographs_glued_together_are_told_apart():
     layout = np.column_stack([column + 9 * (image % 2), row + 8 * (image // 2), turn]).astype(np.int32)
     assert (placed_relations(layout) < 0).sum() == 2 * (16 + 18)  # one rectangle
     assert_told_apart(images_of(layout, bonds_of(jigsaw.compare(bag, "fused"))), image)
+
+
+def test_a_stray_piece_far_away_does_not_make_two_images_one(two):
+    layout, expected = two.layout.copy(), two.image.copy()
+    corner = two.at(11, 5)
+    layout[corner, :2] += 30
+    expected[corner] = 0
+    np.testing.assert_array_equal(images_of(layout, two.bonds), expected)
+
+
+@pytest.mark.parametrize("size", [28, 40])
+def test_a_photograph_with_a_dark_sky_is_one_image(size):
+    bag, truth = jigsaw.cut([data.rocket()], size)
+    layout = truth.places[:, [2, 1, 3]].astype(np.int32)
+    assert not images_of(layout, bonds_of(jigsaw.compare(bag, "fused"))).any()
+
+
+def test_the_public_name_is_the_function():
+    importlib.import_module("jigsaw.unmixing")
+    assert jigsaw.unmix is unmix
