@@ -311,7 +311,7 @@ class Experiment(ImageSets):
         ]
         names = [settings.measure for settings in used if stage != "search" or settings.members > 0]
         judged = self._judged.get("measures", []) if stage == "compare" and self.judged() else []
-        unmixing = [self.unmixing] if stage != "solve" and BAGS in self.sets else []
+        unmixing = [self.unmixing] if stage != "solve" and self.config[BAGS] else []
         return list(dict.fromkeys([*names, *judged, *unmixing]))
 
     @property

@@ -546,9 +546,13 @@ def stages_changed_by(tmp_path_factory):
     return edited
 
 
-@pytest.mark.parametrize("module", ["crossover.py", "genetic.py", "groups.py", "search.py", "solver.py"])
+@pytest.mark.parametrize("module", ["crossover.py", "genetic.py", "search.py", "solver.py"])
 def test_an_edit_of_the_solver_concerns_solving_only(stages_changed_by, module):
     assert stages_changed_by(module) == {"solve"}
+
+
+def test_an_edit_of_what_unmixing_shares_with_the_solver_concerns_both(stages_changed_by):
+    assert stages_changed_by("groups.py") == {"solve", "unmix"}
 
 
 @pytest.mark.parametrize(

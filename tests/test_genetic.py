@@ -202,7 +202,7 @@ def test_the_preset_paper_is_the_paper():
     assert settings_of("paper") == PRESETS["paper"]
     assert settings_of("paper").as_dict() == {
         "measure": "ssd", "population": 300, "generations": 100, "elite": 4, "mutation": 0.001,
-        "members": 0, "rounds": 6, "passes": 12, "budget": 0.02,
+        "members": 0, "rounds": 6, "passes": 12, "budget": 0.04,
     }  # fmt: skip
 
 
