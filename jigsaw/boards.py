@@ -32,10 +32,8 @@ def cores_of(layout: np.ndarray, relations: np.ndarray, contact: np.ndarray, thr
     square = strong_right & strong_down & strong_down[right] & strong_right[down]
     corner = np.flatnonzero(square)
     across = down[right[corner]]
-    pairs = np.concatenate(
-        [np.stack([corner, other]) for other in (right[corner], down[corner], across)], axis=1
-    )
-    links = coo_array((np.ones(pairs.shape[1], bool), (pairs[0], pairs[1])), (n, n))
+    one, two = np.tile(corner, 3), np.concatenate([right[corner], down[corner], across])
+    links = coo_array((np.ones(len(one), bool), (one, two)), (n, n))
     part = connected_components(links, directed=False)[1]
     return np.where(np.bincount(part)[part] >= 4, by_size(part), -1)
 

@@ -18,7 +18,6 @@ Work is measured in moves, so that the result does not depend on the machine or 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -29,10 +28,8 @@ from jigsaw.boards import board_windows, cores_of, fit_windows, pack, split, spr
 from jigsaw.frame import shapes_of, solid_part, windows
 from jigsaw.measures import rows
 from jigsaw.pool import CUTS, Member, OnRound, Pool, Task, best_of, start_with
-from jigsaw.unmixing import LEAST, SHARE, images_of
+from jigsaw.unmixing import images_of, least_pieces, likely_images
 from jigsaw.unmixing import warm_up as warm_up_unmixing
-
-log = logging.getLogger(__name__)
 
 _HOPE = 0.02  # share of the gain that being rectangles may cost at first,
 _TOLERANCE = 0.01  # and in the end
@@ -232,7 +229,7 @@ def _on_boards(pool: Pool, members: list[Member]) -> list[Member]:
     for i, member in enumerate(members):
         threshold = _CORES[i % len(_CORES)] * pool.bonds.none
         cores = cores_of(member.layout, *pool.contacts(member.layout), threshold)
-        count = min(int((np.bincount(cores + 1)[1:] >= max(LEAST, SHARE * pool.pieces)).sum()), _IMAGES)
+        count = min(likely_images(cores), _IMAGES)
         if count > 1:
             boards = Member(spread(member.layout, cores, count), -np.inf, board_windows(count))
             tasks.append(Task(boards, _TRIAL, cut=CUTS[0] * pool.bonds.none))
@@ -255,8 +252,8 @@ def _tried(pool: Pool, name: str, hopeful: list[list[Member]], cuts: Sequence[fl
 
 def _split(pool: Pool, member: Member) -> Member:
     """Take apart frames that seem to hold several images, and shift those that seem to be off."""
-    least = max(LEAST, SHARE * pool.pieces)
-    layout, frames = split(member.layout, member.windows, *pool.contacts(member.layout), _CHANCE, least)
+    contacts = pool.contacts(member.layout)
+    layout, frames = split(member.layout, member.windows, *contacts, _CHANCE, least_pieces(pool.pieces))
     gain = float(pool.contacts(layout)[1].clip(0).sum(dtype=np.float64) / 2)
     return max(member, Member(layout, gain, frames, True), key=_worth)
 

@@ -67,7 +67,7 @@ def images_of(layout: np.ndarray, bonds: Bonds) -> np.ndarray:
     lay_out(assembly, bonds, layout.astype(np.int32))
     relations = placed_relations(layout)
     core = cores_of(layout, relations, assembly.contact, CORE * bonds.none)
-    count = int((np.bincount(core + 1)[1:] >= max(LEAST, SHARE * pieces)).sum())
+    count = likely_images(core)
     if count < 2:
         return np.zeros(pieces, np.int32)
     e = np.flatnonzero(relations > np.arange(4 * pieces))
@@ -88,6 +88,16 @@ def images_of(layout: np.ndarray, bonds: Bonds) -> np.ndarray:
             others[i] = -np.inf
             j = others.argmax()
         region[region == j] = i
+
+
+def least_pieces(pieces: int) -> float:
+    """Return how many of so many pieces an image must have."""
+    return max(LEAST, SHARE * pieces)
+
+
+def likely_images(core: np.ndarray) -> int:
+    """Return how many of the cores, which are numbered by their size, may be images."""
+    return int((np.bincount(core + 1)[1:] >= least_pieces(len(core))).sum())
 
 
 def _ragged(layout: np.ndarray) -> bool:
