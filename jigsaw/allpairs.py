@@ -173,7 +173,7 @@ def _insert(values, indices, row, value, index):
     indices[row, at] = index
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz"})
+@kernel(allocates=True, fastmath={"reassoc", "contract", "nsz"})
 def _scan(product, row0, column0, weights, root, screened, candidates):
     """Offer the entries of a block to the lists of its rows and columns; return their weighted sum.
 
@@ -250,7 +250,7 @@ def _score(first, last, features, candidates, exact):
             exact[row, c] = score(features, row, other) if other >= 0 else np.inf
 
 
-@kernel
+@kernel(allocates=True)
 def _share(features, candidates, exact):
     """Give every row that is a candidate of another, but not the other way round, its worst place."""
     kept = candidates.shape[1]
@@ -274,7 +274,7 @@ def _share(features, candidates, exact):
                     worst[other] = np.argmax(exact[other])
 
 
-@kernel
+@kernel(allocates=True)
 def _mean_of_sample(features, upright):
     """Return the mean dissimilarity of pairs of edges that could touch, drawn at random."""
     random = np.zeros(1, np.uint64)

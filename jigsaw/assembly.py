@@ -202,7 +202,7 @@ def best_turn(assembly, bonds, p, x, y):
     return most, by
 
 
-@kernel
+@kernel(allocates=True)
 def fill(assembly, bonds, kinds):
     """Put all away pieces into free places of the windows, the most hemmed-in place first.
 

@@ -93,7 +93,7 @@ def fit_windows(layout: np.ndarray, count: int) -> list[tuple[int, np.ndarray]]:
     return found
 
 
-@kernel
+@kernel(allocates=True)
 def _knapsack(first, area, misfit, lost, pieces):
     """Choose one option or none for each board, so that the areas add up, for every number of options chosen.
 
@@ -218,7 +218,7 @@ def misfit_of(positions: np.ndarray) -> float:
     return min((misfit for _, misfit, _ in _options(positions, 2 * len(positions))), default=np.inf)
 
 
-@kernel
+@kernel(allocates=True)
 def _best_windows(sums, least, most):
     """Return for every height and width the most a window holds, and x, y of the first and last that do.
 

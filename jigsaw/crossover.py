@@ -56,9 +56,7 @@ def cross(work, costs, mutation, relations1, layout1, fitness1, relations2, rela
     """Make a child of two parents; write its relations and layout and return its fitness."""
     groups = common_parts(work, mutation, relations1, layout1, relations2, relations)
     if groups == 1:
-        relations[:] = relations1
-        layout[:] = layout1
-        return fitness1
+        return record_child(work, costs, 0, relations1, fitness1, relations, layout)
     opened = open_edges(work, relations1)
     groups = try_buddies(work, costs.buddy, relations1, relations2, opened, groups)
     groups = try_nearest(work, costs.nearest, opened, groups)
@@ -280,7 +278,8 @@ def record_child(work, costs, opened, relations1, fitness1, relations, layout):
     """Write the child's relations and layout; return its fitness, by what differs from the first parent."""
     records, table = work.records, work.table
     fitness = fitness1
-    relations[:] = relations1
+    for e in range(len(relations)):
+        relations[e] = relations1[e]
     for i in range(opened):
         e = work.open[i]
         old = relations1[e]

@@ -179,7 +179,7 @@ def loosen(assembly, bench, count, threshold):
                 _take_up_segment(assembly, bench, end)
 
 
-@kernel
+@kernel(allocates=True)
 def loosen_all(assembly, bench, threshold, others):
     """Cut all into segments; take up all but the largest of each window, and what lies outside."""
     records = assembly.records

@@ -115,7 +115,7 @@ def _evidence(
     return evidence + evidence.T
 
 
-@kernel
+@kernel(allocates=True)
 def _grow(region, one, two):
     """Join pieces by contacts, the strongest first, but never two regions; what none holds stays -1."""
     root = np.arange(len(region))

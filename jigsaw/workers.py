@@ -12,7 +12,7 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from types import TracebackType
 from typing import Any
@@ -23,7 +23,9 @@ from multiprocessing_logging import install_mp_handler
 log = logging.getLogger(__name__)
 
 Task = Callable[..., None]
+_FORK = multiprocessing.get_context("fork")
 _task: Task | None = None
+_next = _FORK.Value("q", 0)  # the first item that no worker has taken
 
 
 def shared_array(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
@@ -46,11 +48,11 @@ class Workers:
 
     def __enter__(self) -> Workers:
         if self.count > 1:
-            global _task
+            global _task, _next
             _task = self._task  # inherited by the forked workers, with every array it refers to
+            _next = _FORK.Value("q", 0)  # not the last one: a killed worker may hold its lock
             _log_from_all_processes()
-            context = multiprocessing.get_context("fork")
-            self._pool = ProcessPoolExecutor(self.count, context, _begin, (os.getpid(),))
+            self._pool = ProcessPoolExecutor(self.count, _FORK, _begin, (os.getpid(),))
         return self
 
     def __exit__(
@@ -64,17 +66,10 @@ class Workers:
         if self._pool is None:
             self._task(*arguments, items.start, items.stop)
             return
-        waiting = [self._pool.submit(_call, arguments, first, last) for first, last in self._ranges(items)]
+        _next.value = items.start
+        waiting = [self._pool.submit(_work, arguments, items.stop, self.count) for _ in range(self.count)]
         for future in waiting:
             future.result()
-
-    def _ranges(self, items: range) -> Iterator[tuple[int, int]]:
-        """Split items into ranges, large ones first, so that all workers end at about the same time."""
-        first = items.start
-        while first < items.stop:
-            last = first + max((items.stop - first) // (2 * self.count), 1)
-            yield first, last
-            first = last
 
 
 def _log_from_all_processes() -> None:
@@ -94,6 +89,13 @@ def _begin(parent: int) -> None:
     log.debug("worker %d is ready", os.getpid())
 
 
-def _call(arguments: tuple[Any, ...], first: int, last: int) -> None:
+def _work(arguments: tuple[Any, ...], stop: int, workers: int) -> None:
+    """Take ranges of the items left, large ones first, so that all workers end at about the same time."""
     assert _task is not None
-    _task(*arguments, first, last)
+    while True:
+        with _next.get_lock():
+            first = _next.value
+            _next.value = last = min(first + max((stop - first) // (2 * workers), 1), stop)
+        if first == stop:
+            break
+        _task(*arguments, first, last)
