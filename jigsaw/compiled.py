@@ -34,7 +34,7 @@ def kernel(function: Callable[..., Any] | None = None, *, allocates: bool = Fals
     before = _numba.CACHE_DIR
     _numba.CACHE_DIR = str(cache_folder())
     try:
-        return numba.njit(function, cache=True, nogil=True, _nrt=allocates, **options)
+        return numba.njit(function, cache=True, nogil=True, **{"_nrt": allocates, **options})
     finally:
         _numba.CACHE_DIR = before
 
