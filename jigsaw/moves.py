@@ -11,7 +11,8 @@ import numpy as np
 
 from jigsaw.assembly import AWAY, PLACED, window_at
 from jigsaw.compiled import kernel
-from jigsaw.groups import neighbour
+from jigsaw.geometry import DX, DY
+from jigsaw.groups import neighbour, piece_at
 from jigsaw.randomness import below, uniform
 from jigsaw.repair import add_segment, begin, repair, take_up, undo, wake
 
@@ -90,6 +91,28 @@ def rebuild(assembly, bonds, bench, threshold, others):
 
 
 @kernel
+def strength(assembly, e):
+    """Return how strongly an edge is held: by its contact, and half as much by those beside it on the line.
+
+    A strong contact between weak ones is most likely wrong. -1 if the edge touches nothing.
+    """
+    records = assembly.records
+    record = records[e >> 2]
+    d = (e + record.turn) & 3
+    if assembly.contact[e] < 0:
+        return assembly.contact[e]
+    beside, weight = np.float32(0), np.float32(2)
+    for along in ((d + 1) & 3, (d + 3) & 3):
+        p = np.int64(piece_at(records, assembly.table, PLACED, record.x + DX[along], record.y + DY[along]))
+        if p >= 0:
+            gain = assembly.contact[4 * p + ((d - records[p].turn) & 3)]
+            if gain >= 0:
+                beside += gain
+                weight += np.float32(1)
+    return (2 * assembly.contact[e] + beside) / weight
+
+
+@kernel
 def _weak_contact(assembly, bench, count, draws):
     """Return the least gain of some contacts drawn in the region, or anywhere if `count` is 0."""
     least = np.float32(np.inf)
@@ -100,8 +123,16 @@ def _weak_contact(assembly, bench, count, draws):
             p = below(bench.random, len(assembly.records))
         e = 4 * p + below(bench.random, 4)
         if assembly.contact[e] >= 0:
-            least = min(least, assembly.contact[e])
+            least = min(least, strength(assembly, e))
     return least if least < np.inf else np.float32(0)
+
+
+@kernel
+def _mark(assembly, bench, p):
+    """Make a piece part of the region of a move, and note how strongly it is held before anything changes."""
+    bench.mark[p] = 2 * bench.counts[0]
+    for e in range(4 * p, 4 * p + 4):
+        bench.strength[e] = strength(assembly, e)
 
 
 @kernel
@@ -110,7 +141,7 @@ def add_region(assembly, bench, count, p, size):
     unseen = 2 * bench.counts[0]
     if assembly.records[p].group != PLACED or bench.mark[p] >= unseen:
         return count
-    bench.mark[p] = unseen
+    _mark(assembly, bench, p)
     bench.members[count] = p
     at, end, stop = count, count + 1, count + size
     while at < end and end < stop:
@@ -120,7 +151,7 @@ def add_region(assembly, bench, count, p, size):
             if assembly.contact[e] >= 0:
                 q = np.int64(neighbour(assembly.records, assembly.table, e) >> 2)
                 if bench.mark[q] < unseen:
-                    bench.mark[q] = unseen
+                    _mark(assembly, bench, q)
                     bench.members[end] = q
                     end += 1
                     if end == stop:
@@ -130,7 +161,7 @@ def add_region(assembly, bench, count, p, size):
 
 @kernel
 def _segment(assembly, bench, p, threshold, others):
-    """Collect the pieces of the region held to p by contacts above a threshold, behind those taken up.
+    """Collect the pieces of the region held to p by more than a threshold, behind those taken up.
 
     Where `others` is given, only by contacts that it has too. Returns where the list ends, and whether
     something outside the region holds them.
@@ -145,7 +176,7 @@ def _segment(assembly, bench, p, threshold, others):
         p = bench.pieces[at]
         at += 1
         for e in range(4 * p, 4 * p + 4):
-            if assembly.contact[e] > threshold:
+            if bench.strength[e] > threshold:
                 f = np.int64(neighbour(assembly.records, assembly.table, e))
                 q = f >> 2
                 if len(others) > 0 and others[e] != f:
@@ -186,6 +217,8 @@ def loosen_all(assembly, bench, threshold, others):
     unseen = 2 * bench.counts[0]
     count = len(assembly.windows)
     largest, size, within = np.full(count, -1), np.zeros(count, np.int64), np.zeros(count, np.int64)
+    for p in range(len(records)):
+        _mark(assembly, bench, p)
     for taking in range(2):
         for p in range(len(records)):
             bench.mark[p] = unseen

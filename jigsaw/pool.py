@@ -97,7 +97,7 @@ class Pool:
     def _make(self, task: Task, number: int) -> Member:
         assembly, bench, bad = tools = self._take_tools()
         bonds, member = self.bonds, task.member
-        assembly = assembly._replace(windows=member.windows)
+        assembly = _inside(assembly, member.windows)
         start(bench.random, self.seed, _STREAM, number)
         lay_out(assembly, bonds, member.layout)
         if task.cut is not None:
@@ -127,7 +127,7 @@ class Pool:
         """Return a member's layout with all pieces placed."""
         assembly, _, _ = tools = self._take_tools()
         windows = member.windows if member.framed else roomy_window(member.layout)[None]
-        assembly = assembly._replace(windows=windows)
+        assembly = _inside(assembly, windows)
         lay_out(assembly, self.bonds, member.layout)
         fill(assembly, self.bonds, self.kinds)
         layout = np.empty((self.pieces, 3), np.int32)
@@ -147,6 +147,11 @@ class Pool:
         if self._tools:
             return self._tools.pop()
         return make_assembly(self.pieces), make_bench(self.pieces), np.empty(4 * self.pieces, np.int32)
+
+
+def _inside(assembly: Assembly, windows: np.ndarray) -> Assembly:
+    """Return the assembly with these windows, laid out in memory as the kernels are compiled for."""
+    return assembly._replace(windows=np.ascontiguousarray(windows))
 
 
 def start_with(layouts: Iterable[np.ndarray]) -> list[Member]:

@@ -27,6 +27,7 @@ class Bench(NamedTuple):
 
     members: np.ndarray  # (n) pieces of the region of a move
     mark: np.ndarray  # (n) number of the move whose region a piece is in
+    strength: np.ndarray  # (4 n) how strongly the edges of the region were held before the move
     pieces: np.ndarray  # (n) pieces taken up, segment by segment
     old: np.ndarray  # (n, 4) x, y, turn, group before the move, in the order of `pieces`
     first: np.ndarray  # (2 n) where each segment begins in `pieces`
@@ -46,6 +47,7 @@ def make_bench(pieces: int) -> Bench:
     return Bench(
         members=np.empty(pieces, np.int64),
         mark=np.zeros(pieces, np.int64),
+        strength=np.empty(4 * pieces, np.float32),
         pieces=np.empty(pieces, np.int64),
         old=np.empty((pieces, 4), np.int64),
         first=np.empty(2 * pieces + 1, np.int64),

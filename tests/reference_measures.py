@@ -67,14 +67,22 @@ def gradient_compatibility(pixels):
 # --- Fused ----------------------------------------------------------------------------------------------
 
 
-def colour_and_change(pixels):
-    """S and A of all pairs of edges, each continued by half a pixel, in 1/32 of a L*a*b* unit."""
+def unlikeness(pixels):
+    """U of all pairs of edges: Cauchy's ln(1 + |x|²) of four kinds of x, each its mean over the edge, weighted."""
     border, following = rows_of(pixels, lab=True)
-    midway = 2 * (border + (border - following) / 2)
-    facing = midway[:, ::-1]
-    colour = [np.abs(each - facing).sum(axis=(1, 2)) for each in midway]
-    change = [np.abs(np.diff(each - facing, axis=1)).sum(axis=(1, 2)) for each in midway]
-    return np.array(colour), np.array(change)
+    midway = (border + (border - following) / 2) / 16
+    size = midway.shape[1]
+    span = min(4, size - 1)
+    unlike = np.empty((len(midway), len(midway)))
+    for e, each in enumerate(midway):
+        for f, other in enumerate(midway):
+            b = each - other[::-1]
+            means = np.array([b[k : k + span].mean(axis=0) for k in range(size + 1 - span)])
+            changes = np.array([b[k + span] - b[k] for k in range(size - span)])
+            colours = b[:, 1:]
+            kinds = ((1.2, means), (2.0, changes), (1.15, colours), (4.5, np.diff(colours, axis=0)))
+            unlike[e, f] = sum(w * np.log(1 + (x**2).sum(axis=1)).mean() for w, x in kinds)
+    return unlike
 
 
 def a_little(measured, possible):
@@ -94,12 +102,9 @@ def log_sum(terms, possible):
 
 def fused(pixels, upright=False):
     """The probability that two edges touch, as -ln p, never below 0 nor above MOST, of all pairs."""
-    measured = (gradient_compatibility(pixels), *colour_and_change(pixels))
+    gradient = gradient_compatibility(pixels)
     possible = allowed(4 * len(pixels), upright)
-    odds = -sum(
-        weight * np.log(each + a_little(each, possible))
-        for weight, each in zip((3.5, 2.6, 4.8), measured, strict=True)
-    )
+    odds = -3.0 * np.log(gradient + a_little(gradient, possible)) - unlikeness(pixels)
     r = log_sum(odds, possible)
     normalised = 0.75 * (2 * odds - r[:, None] - r)
     q = log_sum(normalised, possible)

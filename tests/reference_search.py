@@ -77,6 +77,20 @@ def gain_there(group, gains, piece, x, y, turn):
 # --- What holds together ------------------------------------------------------------------------------
 
 
+def strengths(group, contact):
+    """How strongly each edge that touches another is held: its contact counts twice, those beside it once."""
+    facing = {(*group[p][:2], (side + group[p][2]) % 4): 4 * p + side for p in group for side in range(4)}
+    steps = ((0, -1), (1, 0), (0, 1), (-1, 0))
+    found = {}
+    for (x, y, d), e in facing.items():
+        if contact[e] >= 0:
+            dx, dy = steps[(d + 1) % 4]
+            line = [facing.get((x + i * dx, y + i * dy, d)) for i in (-1, 1)]
+            beside = [contact[f] for f in line if f is not None and contact[f] >= 0]
+            found[e] = (2 * contact[e] + sum(beside, np.float32(0))) / np.float32(2 + len(beside))
+    return found
+
+
 def segments(group, relations):
     """The sets of placed pieces that some relations hold together."""
     label = reference.components(relations, max(group, default=-1) + 1)

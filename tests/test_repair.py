@@ -69,7 +69,7 @@ def scattered(puzzle, seed, window=ANYWHERE, away=0.2):
 
 def some_threshold(table, rng):
     """A strength at which some contacts break and some do not, mostly."""
-    strengths = [*reference_search.contacts(table.group, table.gains).values(), -1.0, 1e9]
+    strengths = [*reference_search.strengths(table.group, table.assembly.contact).values(), -1.0, 1e9]
     return np.float32(rng.choice(strengths))
 
 
@@ -79,8 +79,8 @@ def as_sets(segments):
 
 def held(table, threshold):
     """The relations that hold by more than a threshold, by the gains to the last bit."""
-    relations = reference.relations_of([table.group])
-    return {(e, f) for e, f in relations if table.assembly.contact[e] > threshold}
+    strengths = reference_search.strengths(table.group, table.assembly.contact)
+    return {(e, f) for e, f in reference.relations_of([table.group]) if strengths[e] > threshold}
 
 
 def motions(before, after, pieces):

@@ -1,16 +1,18 @@
-"""How probable it is that two edges touch, from three measures and from what else each edge could touch.
+"""How probable it is that two edges touch, from how they differ and from what else each edge could touch.
 
-Three dissimilarities of a pair are joined: M, the Mahalanobis gradient compatibility (`mgc`); and, with both
-edges continued by half a pixel in L*a*b* so that they should coincide, S, the summed absolute differences of
-the colours, and A, those of the changes along the edge. With φ(X) = ln(X + a little), L = -Σ w φ is, but
-for a constant, the logarithm of the odds that e and f touch. The rivals decide the rest, on both sides: with
+Two edges, each continued by half a pixel in L*a*b*, should coincide. Let b_k be their difference at pixel k.
+Differences between pixels that belong together are mostly tiny and sometimes large, so each counts as under a
+Cauchy distribution, with ln(1 + |x|²). This is averaged over the edge for four kinds of x: the mean of b over
+four pixels, its change over four pixels, its colour (a*, b*), and the change of that from pixel to pixel. Their
+weighted sum U, and M, the Mahalanobis gradient compatibility (`mgc`), give L = -U - w ln(M + a little): but for a
+constant, the logarithm of the odds that e and f touch. The rivals decide the rest, on both sides: with
 r_e = ln Σ_f exp L(e, f) and
 
     N = (3/4) (2 L - r_e - r_f),    q_e = ln Σ_f exp N(e, f),
 
 ln p = N - (q_e + q_f) / 2. The dissimilarity is -ln p, at most LIMIT, which is also what an open side costs.
 
-Nothing is learnt from known solutions: "a little" and all normalisation come from the bag itself.
+The weights are constants (docs/decisions.md); "a little" and all normalisation come from the bag itself.
 """
 
 from __future__ import annotations
@@ -20,15 +22,19 @@ from typing import NamedTuple
 import numpy as np
 
 from jigsaw.compiled import kernel
-from jigsaw.measures import lab, mgc, outer_pixels, planes
+from jigsaw.measures import lab, mgc, outer_pixels
 
 ROOT = False
 CANDIDATES = 64  # of a screening by mgc
 LIMIT = 12.0  # of the dissimilarity
 NONE = LIMIT  # cost of an open side
 SCALE = 16
-W_MGC, W_COLOUR, W_CHANGE = 3.5, 2.6, 4.8
-FLOOR = 0.02  # of a feature: a little, as a share of the median second-smallest of all distinct edges
+UNIT = 1 / (2 * SCALE) ** 2  # of a squared difference
+W_MGC, W_MEAN, W_CHANGE, W_COLOUR, W_COLOUR_CHANGE = 3.0, 1.2, 2.0, 1.15, 4.5
+SPAN = 4  # pixels over which b is averaged, or changes
+LANES = 32  # pixels of an edge that are handled at once
+KINDS = 4  # of x
+FLOOR = 0.02  # of M: a little, as a share of the median second-smallest of all distinct edges
 SHARPNESS = 0.75
 
 
@@ -39,9 +45,9 @@ class Fused(NamedTuple):
     facing: np.ndarray  # (4 n, 3 K) uint8
     mean: np.ndarray  # (4 n, 3) float64
     precision: np.ndarray  # (4 n, 6) float64
-    midway: np.ndarray  # (4 n, 6 K - 3) int16: colours half a pixel outside, and their changes along the edge
+    midway: np.ndarray  # (4 n, columns) int16: of the colours half a pixel outside, all kinds of x
     midway_facing: np.ndarray  # the same as the edge opposite sees them
-    rivals: np.ndarray  # (4 n, 4) float64: what rivals take off ln p; what to add to M, S, A
+    rivals: np.ndarray  # (4 n, 2) float64: what rivals take off ln p; what to add to M
 
 
 Features = Fused
@@ -53,15 +59,25 @@ def features(pixels: np.ndarray) -> Fused:
     midway = 3 * outer - inner
     return Fused(
         *mgc.features(pixels),
-        midway=_with_changes(midway),
-        midway_facing=_with_changes(midway[:, ::-1]),
-        rivals=np.zeros((len(outer), 4)),
+        midway=_compared(midway),
+        midway_facing=_compared(midway[:, ::-1]),
+        rivals=np.zeros((len(outer), 2)),
     )
 
 
-def _with_changes(strips: np.ndarray) -> np.ndarray:
-    """Return colours along edges (4 n, K, 3), and behind them their changes, as rows."""
-    return np.hstack([planes(strips), planes(np.diff(strips, axis=1))])
+def _compared(strips: np.ndarray) -> np.ndarray:
+    """Return all kinds of x of strips (4 n, K, 3), by LANES pixels, the last filled up with nothing."""
+    size = strips.shape[1]
+    span = min(SPAN, size - 1)
+    sums = sum(strips[:, i : size + 1 - span + i] for i in range(span))
+    colours = strips * np.array([0, 1, 1], strips.dtype)
+    kinds = [sums, strips[:, span:] - strips[:, :-span], colours, np.diff(colours, axis=1)]
+    blocks = -(-size // LANES)
+    table = np.zeros((len(strips), KINDS, blocks * LANES, 3), np.int16)
+    for kind, values in enumerate(kinds):
+        table[:, kind, : values.shape[1]] = values
+    table = table.reshape(len(strips), KINDS * blocks, LANES, 3).swapaxes(2, 3)
+    return np.ascontiguousarray(table).reshape(len(strips), -1)
 
 
 def operands(features: Fused) -> tuple[np.ndarray, np.ndarray]:
@@ -81,19 +97,17 @@ def fitted(features: Fused, rivals: np.ndarray, candidates: np.ndarray) -> Fused
     candidates
         (distinct, m) the distinct edges that each is compared with.
     """
-    measured = np.empty((3, *candidates.shape))
-    _measure(features, candidates, measured)
-    measured[:, rivals < 1] = np.inf
-    second = np.sort(np.partition(measured, min(1, candidates.shape[1] - 1), axis=2)[:, :, :2], axis=2)
-    little = [FLOOR * _median(feature[:, -1]) for feature in second]
-    odds = np.zeros(candidates.shape)
-    for feature, weight, add in zip(measured, (W_MGC, W_COLOUR, W_CHANGE), little, strict=True):
-        odds -= weight * np.log(feature + add)
+    gradient, unlike = np.empty(candidates.shape), np.empty(candidates.shape)
+    _measure(features, candidates, gradient, unlike)
+    gradient[rivals < 1] = np.inf
+    second = np.partition(gradient, min(1, candidates.shape[1] - 1), axis=1)[:, :2].max(axis=1)
+    little = FLOOR * _median(second)
+    odds = -W_MGC * np.log(gradient + little) - unlike
     with np.errstate(divide="ignore"):
         weights = np.log(rivals)
     r = _log_sum(odds + weights)
     q = _log_sum(SHARPNESS * (2 * odds - r[:, None] - r[candidates]) + weights)
-    taken = np.column_stack([SHARPNESS * r + q / 2, *(np.full(len(r), add) for add in little)])
+    taken = np.column_stack([SHARPNESS * r + q / 2, np.full(len(r), little)])
     return features._replace(rivals=np.ascontiguousarray(taken))
 
 
@@ -113,26 +127,44 @@ def _log_sum(terms: np.ndarray) -> np.ndarray:
 
 
 @kernel
-def _measure(features, candidates, measured):
-    """Fill in M, S and A of all candidates of all edges."""
+def _measure(features, candidates, gradient, unlike):
+    """Fill in M and U of all candidates of all edges."""
     for e in range(len(candidates)):
         for c in range(candidates.shape[1]):
             f = candidates[e, c]
-            measured[0, e, c] = mgc.score(features, e, f)
-            measured[1, e, c], measured[2, e, c] = _colour_and_change(features, e, f)
+            gradient[e, c] = mgc.score(features, e, f)
+            unlike[e, c] = _unlikeness(features, e, f)
+
+
+@kernel
+def _unlikeness(features, e, f):
+    """Return U of a pair of edges."""
+    e, f = min(e, f), max(e, f)
+    size = features.border.shape[1] // 3
+    span = min(SPAN, size - 1)
+    unlike = W_MEAN * _log_odds(features, e, f, 0, UNIT / span**2) / (size + 1 - span)
+    unlike += W_CHANGE * _log_odds(features, e, f, 1, UNIT) / (size - span)
+    unlike += W_COLOUR * _log_odds(features, e, f, 2, UNIT) / size
+    return unlike + W_COLOUR_CHANGE * _log_odds(features, e, f, 3, UNIT) / (size - 1)
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
-def _colour_and_change(features, e, f):
-    """Return S and A of a pair of edges, in 1/(2 SCALE) of L*a*b*; whole numbers, exact up to 2**24."""
-    here, there = features.midway, features.midway_facing
-    size = features.border.shape[1]
-    colour = change = np.float32(0)
-    for k in range(size):
-        colour += abs(np.float32(here[e, k]) - np.float32(there[f, k]))
-    for k in range(size, here.shape[1]):
-        change += abs(np.float32(here[e, k]) - np.float32(there[f, k]))
-    return np.float64(colour), np.float64(change)
+def _log_odds(features, e, f, kind, unit):
+    """Return the sum of ln(1 + |x|²) over the edge, for one kind of x; as products, which cannot overflow."""
+    columns = features.midway.shape[1] // KINDS
+    total = 0.0
+    for first in range(kind * columns, (kind + 1) * columns, 3 * LANES):
+        here = features.midway[e, first : first + 3 * LANES]
+        there = features.midway_facing[f, first : first + 3 * LANES]
+        product = 1.0
+        for i in range(LANES):
+            j, k = i + LANES, i + 2 * LANES
+            x = np.float32(here[i]) - np.float32(there[i])
+            y = np.float32(here[j]) - np.float32(there[j])
+            z = np.float32(here[k]) - np.float32(there[k])
+            product *= 1.0 + unit * (x * x + y * y + z * z)
+        total += np.log(product)
+    return total
 
 
 @kernel
@@ -140,9 +172,7 @@ def score(features, e, f):
     """Return -ln p of a pair of edges, at most LIMIT."""
     e, f = min(e, f), max(e, f)
     rivals = features.rivals
-    colour, change = _colour_and_change(features, e, f)
-    odds = W_MGC * np.log(mgc.score(features, e, f) + rivals[e, 1])
-    odds += W_COLOUR * np.log(colour + rivals[e, 2]) + W_CHANGE * np.log(change + rivals[e, 3])
+    odds = W_MGC * np.log(mgc.score(features, e, f) + rivals[e, 1]) + _unlikeness(features, e, f)
     return min(max(2 * SHARPNESS * odds + rivals[e, 0] + rivals[f, 0], 0.0), LIMIT)
 
 
