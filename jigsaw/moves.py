@@ -109,7 +109,7 @@ def strength(assembly, e):
             if gain >= 0:
                 beside += gain
                 weight += np.float32(1)
-    return (2 * assembly.contact[e] + beside) / weight
+    return (np.float32(2) * assembly.contact[e] + beside) / weight
 
 
 @kernel
@@ -176,7 +176,7 @@ def _segment(assembly, bench, p, threshold, others):
         p = bench.pieces[at]
         at += 1
         for e in range(4 * p, 4 * p + 4):
-            if bench.strength[e] > threshold:
+            if assembly.contact[e] >= 0 and bench.strength[e] > threshold:
                 f = np.int64(neighbour(assembly.records, assembly.table, e))
                 q = f >> 2
                 if len(others) > 0 and others[e] != f:

@@ -257,17 +257,17 @@ def test_any_of_many_identical_flat_pieces_is_as_probable_as_any_other(count, up
 @turned_or_upright
 def test_two_equal_candidates_share_what_one_alone_would_get(upright):
     """Twins of all pieces halve every probability but for what is nearly certain: ln 2 more to pay."""
-    bag = random_bag(9, size=6, seed=3)
+    bag = random_bag(30, size=6, seed=3)
     alone = compare(bag, "fused", upright=upright)
     twins = compare(Bag(np.concatenate([bag.pixels, bag.pixels])), "fused", upright=upright)
     one, _ = all_values(alone.features)
     two, _ = all_values(twins.features)
-    possible = reference_measures.allowed(36, upright)
-    np.testing.assert_array_equal(two[:36, :36], two[36:, 36:])
-    np.testing.assert_array_equal(two[:36, :36], two[:36, 36:])
-    likely = possible & (one < 5)
-    assert likely.sum() > 8
-    assert np.median((two[:36, :36] - one)[likely]) == pytest.approx(np.log(2), abs=0.3)
+    possible = reference_measures.allowed(120, upright)
+    np.testing.assert_array_equal(two[:120, :120], two[120:, 120:])
+    np.testing.assert_array_equal(two[:120, :120], two[:120, 120:])
+    likely = possible & (one < 3)
+    assert likely.sum() > 100
+    assert np.median((two[:120, :120] - one)[likely]) == pytest.approx(np.log(2), abs=0.05)
 
 
 @pytest.mark.parametrize("flat", [1, 2, 3])
