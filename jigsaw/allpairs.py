@@ -23,6 +23,7 @@ from jigsaw.measures import distinct_rows, rows, score, value
 from jigsaw.randomness import below, start
 
 _BLOCK = 512
+_CHUNK = 64  # entries of a block that are looked at as a whole
 _FAR = np.float32(1e30)  # screened score of a pair that cannot touch
 _SAMPLE = 1 << 18  # pairs whose mean stands for that of all
 _SPARE = 12  # candidates beyond the k wanted: own piece's four edges, and room for rounding
@@ -173,12 +174,29 @@ def _insert(values, indices, row, value, index):
     indices[row, at] = index
 
 
+@kernel(fastmath={"reassoc", "contract", "nsz"})
+def _look(product, r, first, end, limit, column_limits, weights, column0, root):
+    """Return whether any entry of a chunk may enter a list of its row or column, and their weighted sum."""
+    hits = np.int32(0)  # as wide as an entry, or it vectorises badly
+    for c in range(first, end):
+        entry = product[r, c]
+        hits = np.int32(hits | np.int32((entry <= limit) | (entry <= column_limits[c])))
+    part = np.float32(0)
+    if root:
+        for c in range(first, end):
+            part += weights[column0 + c] * np.sqrt(max(product[r, c], np.float32(0)))
+    else:
+        for c in range(first, end):
+            part += weights[column0 + c] * product[r, c]
+    return hits, part
+
+
 @kernel(allocates=True, fastmath={"reassoc", "contract", "nsz"})
 def _scan(product, row0, column0, weights, root, screened, candidates):
     """Offer the entries of a block to the lists of its rows and columns; return their weighted sum.
 
-    A chunk is first looked at as a whole, which vectorises; only one with a hit is looked at singly. A block
-    on the diagonal holds each pair twice, so there rows are enough.
+    A chunk is first looked at as a whole, which vectorises, best if its size is known beforehand; only one
+    with a hit is looked at singly. A block on the diagonal holds each pair twice, so there rows are enough.
     """
     rows, columns = product.shape
     last = screened.shape[1] - 1
@@ -189,19 +207,16 @@ def _scan(product, row0, column0, weights, root, screened, candidates):
     for r in range(rows):
         row = row0 + r
         limit = screened[row, last]
-        part = np.float32(0)
-        for first in range(0, columns, 64):
-            end = min(first + 64, columns)
-            hits = 0
-            for c in range(first, end):
-                entry = product[r, c]
-                hits |= (entry <= limit) | (entry <= column_limits[c])
-            if root:
-                for c in range(first, end):
-                    part += weights[column0 + c] * np.sqrt(max(product[r, c], np.float32(0)))
+        for first in range(0, columns, _CHUNK):
+            if first + _CHUNK <= columns:
+                end = first + _CHUNK
+                hits, part = _look(
+                    product, r, first, first + _CHUNK, limit, column_limits, weights, column0, root
+                )
             else:
-                for c in range(first, end):
-                    part += weights[column0 + c] * product[r, c]
+                end = columns
+                hits, part = _look(product, r, first, columns, limit, column_limits, weights, column0, root)
+            total += weights[row] * part
             if hits:
                 for c in range(first, end):
                     entry = product[r, c]
@@ -211,7 +226,6 @@ def _scan(product, row0, column0, weights, root, screened, candidates):
                     if entry <= column_limits[c]:
                         _insert(screened, candidates, column0 + c, entry, row)
                         column_limits[c] = screened[column0 + c, last]
-        total += weights[row] * part
     return total
 
 

@@ -68,7 +68,7 @@ def gradient_compatibility(pixels):
 
 
 def unlikeness(pixels):
-    """U of all pairs of edges: Cauchy's ln(1 + |x|²) of four kinds of x, each its mean over the edge, weighted."""
+    """U of all pairs of edges: ln(1 + |x|²) of four kinds of x, each its mean over the edge, weighted."""
     border, following = rows_of(pixels, lab=True)
     midway = (border + (border - following) / 2) / 16
     size = midway.shape[1]

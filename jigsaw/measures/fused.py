@@ -3,9 +3,9 @@
 Two edges, each continued by half a pixel in L*a*b*, should coincide. Let b_k be their difference at pixel k.
 Differences between pixels that belong together are mostly tiny and sometimes large, so each counts as under a
 Cauchy distribution, with ln(1 + |x|²). This is averaged over the edge for four kinds of x: the mean of b over
-four pixels, its change over four pixels, its colour (a*, b*), and the change of that from pixel to pixel. Their
-weighted sum U, and M, the Mahalanobis gradient compatibility (`mgc`), give L = -U - w ln(M + a little): but for a
-constant, the logarithm of the odds that e and f touch. The rivals decide the rest, on both sides: with
+four pixels, its change over four pixels, its colour (a*, b*), and the change of that from pixel to pixel.
+Their weighted sum U, and M, the Mahalanobis gradient compatibility (`mgc`), give L = -U - w ln(M + a little):
+but for a constant, the logarithm of the odds that e and f touch. The rivals decide the rest, on both sides: with
 r_e = ln Σ_f exp L(e, f) and
 
     N = (3/4) (2 L - r_e - r_f),    q_e = ln Σ_f exp N(e, f),
