@@ -5,8 +5,8 @@ Differences between pixels that belong together are mostly tiny and sometimes la
 Cauchy distribution, with ln(1 + |x|²). This is averaged over the edge for four kinds of x: the mean of b over
 four pixels, its change over four pixels, its colour (a*, b*), and the change of that from pixel to pixel.
 Their weighted sum U, and M, the Mahalanobis gradient compatibility (`mgc`), give L = -U - w ln(M + a little):
-but for a constant, the logarithm of the odds that e and f touch. The rivals decide the rest, on both sides: with
-r_e = ln Σ_f exp L(e, f) and
+but for a constant, the logarithm of the odds that e and f touch. The rivals decide the rest, on both sides:
+with r_e = ln Σ_f exp L(e, f) and
 
     N = (3/4) (2 L - r_e - r_f),    q_e = ln Σ_f exp N(e, f),
 
