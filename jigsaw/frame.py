@@ -6,7 +6,6 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-_PER_SHAPE = 2  # windows of one shape
 _MOST = 1 << 20  # windows of one shape, and places, that are looked at without a second thought;
 _SPARSE = 64  # beyond that, only so many times the number of pieces: what is so scattered has no frame
 
@@ -30,7 +29,11 @@ def shapes_of(pieces: int) -> list[tuple[int, int]]:
 def windows(
     positions: np.ndarray, shapes: list[tuple[int, int]], count: int
 ) -> list[tuple[float, np.ndarray]]:
-    """Return the windows that hold most of the given positions, with the share they hold, best first."""
+    """Return the windows that hold most of the given positions, with the share they hold, best first.
+
+    Two of each shape: if several hold as much, the first and the last of them. Of different shapes that hold
+    as much, those nearer to a square come first.
+    """
     low = positions.min(axis=0)
     width, height = (int(size) for size in positions.max(axis=0) - low + 1)
     most = max(_SPARSE * len(positions), _MOST)
@@ -48,12 +51,15 @@ def windows(
         x0, x1 = x.clip(0, width), (x + w).clip(0, width)
         y0, y1 = y.clip(0, height), (y + h).clip(0, height)
         held = sums[np.ix_(y1, x1)] - sums[np.ix_(y0, x1)] - sums[np.ix_(y1, x0)] + sums[np.ix_(y0, x0)]
-        for at in np.argsort(-held, axis=None, kind="stable")[:_PER_SHAPE]:
+        order = np.argsort(-held, axis=None, kind="stable")
+        alike = int((held == held.max()).sum())
+        for at in order[[0, max(alike - 1, 1)]] if held.size > 1 else order:
             i, j = np.unravel_index(at, held.shape)
             left, top = low[0] + x[j], low[1] + y[i]
             window = np.array([left, top, left + w, top + h], np.int32)
-            found.append((held[i, j] / len(positions), window))
-    return sorted(found, key=lambda item: -item[0])[:count]
+            found.append((held[i, j] / len(positions), w + h, window))
+    found.sort(key=lambda item: (-item[0], item[1]))
+    return [(share, window) for share, _, window in found[:count]]
 
 
 def roomy_window(layout: np.ndarray) -> np.ndarray:

@@ -33,11 +33,14 @@ from jigsaw.unmixing import warm_up as warm_up_unmixing
 
 _HOPE = 0.02  # share of the gain that being rectangles may cost at first,
 _TOLERANCE = 0.01  # and in the end
-_WINDOWS = 2  # frames tried for each member
+_WINDOWS = 4  # frames tried for each member
 _TRIAL = 3  # passes after which they are compared
 _HELD = 0.85  # share of the solid part that a frame must hold
 _SOLID = 0.3  # share of all pieces that the solid part must be
 _CHANCE = 2.0  # what a contact between pieces that do not belong together may gain, after much searching
+_DOUBT = (
+    5.0  # contacts as strong as can be by which one frame may be worth less than several, and is tried too
+)
 _IMAGES = 40  # that a bag may have, at most
 _CORES = (
     0.5,
@@ -126,14 +129,31 @@ def _in_frames(
 ) -> Member | None:
     """Go on inside frames; return the best, or None where the pieces do not seem to be whole rectangles."""
     wanted = -np.inf if size is not None else best_of(members).gain
-    framed = _one_frame(pool, members, size)[: len(members)]
+    framed = whole = _one_frame(pool, members, size)[: len(members)]
     if size is None and not one_image:
         hopeful = [member for member in framed if member.gain > (1 - _HOPE) * wanted]
-        framed += _many_frames(pool, hopeful or members)
+        framed = [*whole, *_many_frames(pool, hopeful or members)]
         framed = [_split(pool, member) for member in framed]
     if not framed:
         return None
-    number = len(max(framed, key=_worth).windows)
+    first = max(framed, key=_worth)
+    best = _finished(pool, members, framed, len(first.windows), wanted, rounds, passes)
+    doubtful = max(map(_worth, whole), default=-np.inf) > _worth(first) - _DOUBT * pool.bonds.none
+    if len(first.windows) > 1 and doubtful:
+        best = max(best, _finished(pool, members, whole, 1, wanted, rounds, passes), key=_worth_or_nothing)
+    return best
+
+
+def _finished(
+    pool: Pool,
+    members: list[Member],
+    framed: list[Member],
+    number: int,
+    wanted: float,
+    rounds: int,
+    passes: int,
+) -> Member | None:
+    """Improve and cross those with so many frames; return the best, or None if being so framed costs much."""
     framed = [member for member in framed if len(member.windows) == number]
     touching = int((pool.contacts(best_of(members).layout)[0] >= 0).sum()) // 2
     wanted -= _CHANCE * max(touching - _contacts(framed[0]), 0)  # between images, by chance
@@ -143,6 +163,10 @@ def _in_frames(
     if framed and best_of(framed).gain >= (1 - _TOLERANCE) * wanted:
         return best_of(framed)
     return None
+
+
+def _worth_or_nothing(member: Member | None) -> float:
+    return -np.inf if member is None else _worth(member)
 
 
 def _worth(member: Member) -> float:

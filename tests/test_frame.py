@@ -69,6 +69,19 @@ def test_windows_are_the_best_two_of_each_shape_best_first(case, count):
     assert [share for share, _ in found] == sorted(expected, reverse=True)[:count]
 
 
+def test_of_places_that_would_do_as_well_the_first_and_the_last_are_taken():
+    """Three of five columns are known: two more may lie at the left, at the right, or one on either side."""
+    known = np.array([(x, y) for x in range(3) for y in range(4)])
+    found = windows(known, [(5, 4)], 2)
+    assert [window.tolist() for _, window in found] == [[-2, 0, 3, 4], [0, 0, 5, 4]]
+
+
+def test_of_shapes_that_would_do_as_well_the_one_nearest_to_a_square_comes_first():
+    known = np.array([(x, y) for x in range(3) for y in range(4)])
+    shapes = [tuple(np.ptp(window.reshape(2, 2), axis=0)) for _, window in windows(known, shapes_of(24), 4)]
+    assert shapes == [(6, 4), (6, 4), (4, 6), (4, 6)]
+
+
 @given(scattered())
 def test_a_window_holds_what_it_is_said_to_hold_and_has_its_shape(case):
     positions, shapes = case

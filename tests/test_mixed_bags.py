@@ -10,6 +10,7 @@ from skimage import data
 import jigsaw
 from jigsaw.assembly import bonds_of
 from jigsaw.geometry import relations_of
+from jigsaw.moves import improve
 from jigsaw.presets import Settings
 from jigsaw.search import search
 from jigsaw.synthetic import picture
@@ -85,6 +86,12 @@ BAGS = {
 def test_the_pictures_of_a_bag_are_counted_told_apart_and_put_together(shapes):
     bag, truth = mixed(*shapes)
     assert_solved(solved(bag), truth, bag)
+
+
+def test_one_compilation_serves_all_windows():
+    """Whatever frames are tried, their arrays are of one kind: nothing is compiled while the search runs."""
+    solved(mixed(*BAGS["three"])[0])
+    assert len({assembly for assembly, *_ in improve.signatures}) == 1
 
 
 @pytest.mark.parametrize("seed", [20, 30, 40])
