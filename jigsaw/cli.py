@@ -31,7 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         logging.getLogger("jigsaw").error("%s", error)
         return 1
     except KeyboardInterrupt:
-        return 128 + signal.SIGINT
+        logging.shutdown()
+        sys.stdout.flush()
+        os._exit(128 + signal.SIGINT)  # an orderly exit would wait for locks that an interrupt may have left
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader had enough
         return 1

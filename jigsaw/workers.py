@@ -59,7 +59,7 @@ class Workers:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+            self._pool.shutdown(wait=kind is not KeyboardInterrupt, cancel_futures=True)
 
     def run(self, items: range, *arguments: Any) -> None:
         """Run the task over all items and wait for it."""
