@@ -38,15 +38,9 @@ _TRIAL = 3  # passes after which they are compared
 _HELD = 0.85  # share of the solid part that a frame must hold
 _SOLID = 0.3  # share of all pieces that the solid part must be
 _CHANCE = 2.0  # what a contact between pieces that do not belong together may gain, after much searching
-_DOUBT = (
-    5.0  # contacts as strong as can be by which one frame may be worth less than several, and is tried too
-)
+_DOUBT = 5.0  # by how many full gains one frame may seem worth less than several, and be tried nevertheless
 _IMAGES = 40  # that a bag may have, at most
-_CORES = (
-    0.5,
-    0.7,
-    0.85,
-)  # strengths of contacts that hold cores together, as shares of the greatest, by turns
+_CORES = (0.5, 0.7, 0.85)  # strengths of contacts that hold cores, as shares of the greatest, by turns
 
 
 class Found(NamedTuple):
