@@ -1,0 +1,101 @@
+"""Solving is killed at random moments, the parent and its workers, and ends as if nothing had happened."""
+
+import os
+import random
+import signal
+import time
+
+import psutil
+import pytest
+from killing import Run, image_of, shared_memory
+
+import jigsaw
+from jigsaw.files import read_hdf5
+from jigsaw.solution import Solution
+
+PUZZLES = {432: ("cho432", 18, 24), 805: ("pomeranz805", 23, 35)}
+PRESETS = {"paper": ["--generations", "150"], "best": ["--budget", "10"]}
+CASES = [(pieces, preset) for pieces in PUZZLES for preset in PRESETS]
+KILLS = 13  # of each of four cases
+
+
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case[0]} pieces, preset {case[1]}")
+def puzzle(request, tmp_path_factory):
+    """A folder with compared edges, the command that solves them, and what an undisturbed run gives."""
+    pieces, preset = request.param
+    folder = tmp_path_factory.mktemp(f"{pieces}-{preset}")
+    bag, _ = jigsaw.cut([image_of(*PUZZLES[pieces])])
+    assert len(bag) == pieces
+    jigsaw.compare(bag, jigsaw.PRESETS[preset].measure, workers=2).save(folder / "E.h5")
+    words = ["jigsaw", "solve", "E.h5", "--out", "S.h5", "--preset", preset, *PRESETS[preset]]
+    words += ["--workers", "2", "--checkpoint", "0"]
+    start = time.monotonic()
+    undisturbed = Run(folder, *words)
+    undisturbed.process.communicate()
+    assert undisturbed.process.returncode == 0
+    seconds = time.monotonic() - start
+    expected = content_of(folder / "S.h5")
+    assert Solution.load(folder / "S.h5").settings.get("in_time", True)
+    (folder / "S.h5").unlink()
+    return folder, words, seconds, expected
+
+
+def content_of(path):
+    """Return arrays and content of a solution, without the notes, as bytes and text."""
+    arrays, content, _ = read_hdf5(path, "solution")
+    return {name: array.tobytes() for name, array in arrays.items()}, content
+
+
+def finished(puzzle, run, tally):
+    """Let a run end, and compare what it leaves with what it should."""
+    folder, _, _, expected = puzzle
+    said = run.wait(tally)
+    assert run.process.returncode == 0, said
+    tally["results lost"] += content_of(folder / "S.h5") != expected
+    assert content_of(folder / "S.h5") == expected
+    assert sorted(os.listdir(folder)) == ["E.h5", "S.h5"], "something is left over"
+    (folder / "S.h5").unlink()
+    return said
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["SIGKILL", "SIGTERM"])
+def test_a_run_that_is_killed_goes_on(puzzle, tally, number):
+    folder, words, seconds, _ = puzzle
+    chance, before = random.Random(f"{words} {number}"), shared_memory()
+    kills, resumed = 0, 0
+    while kills < KILLS:
+        run = Run(folder, *words)
+        time.sleep(chance.uniform(0.2, 0.9) * seconds)
+        if run.alive:
+            said = run.kill(number, tally)
+            assert run.process.returncode in (-number, 128 + number), said
+            kills += 1
+        else:
+            said = finished(puzzle, run, tally)
+        resumed += "going on from a checkpoint" in said
+    said = finished(puzzle, Run(folder, *words), tally)
+    tally["kills survived"] += kills
+    assert resumed + ("going on from a checkpoint" in said) > kills / 2
+    assert shared_memory() <= before
+
+
+def test_a_run_whose_workers_are_killed_ends_as_if_nothing_had_happened(puzzle, tally):
+    folder, words, seconds, _ = puzzle
+    chance, before = random.Random(f"{words} workers"), shared_memory()
+    kills, told, deaths = 0, 0, 0
+    while kills < KILLS:
+        run, deaths = Run(folder, *words), 0
+        while run.alive:
+            time.sleep(chance.uniform(0.02, 0.2) * seconds)
+            workers = run.workers()
+            if workers and deaths < 10:
+                try:
+                    chance.choice(workers).kill()
+                except psutil.NoSuchProcess:
+                    continue
+                deaths += 1
+        told += finished(puzzle, run, tally).count("a worker died")
+        kills += deaths
+    tally["kills survived"] += kills
+    assert told > kills / 2  # one that dies with another, or when all is done, is not told
+    assert shared_memory() <= before
