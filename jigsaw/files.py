@@ -59,7 +59,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         with contextlib.suppress(OSError):  # where folders can be, or a loss of power might undo the renaming
             _sync(path.parent)
     except OSError as error:
-        raise JigsawError(f"{path}: cannot be written ({error}); nothing was changed") from error
+        raise JigsawError(f"{path}: cannot be written ({_reason(error)}); nothing was changed") from error
     finally:
         os.close(handle)
         temporary.unlink(missing_ok=True)
@@ -97,6 +97,12 @@ def remove_abandoned(path: Path) -> None:
 def _hold(handle: int) -> None:
     with contextlib.suppress(OSError):  # a file system without locks keeps what is abandoned
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _reason(error: OSError) -> str:
+    """Say why something cannot be written; HDF5 says much besides."""
+    found = re.search(r"error message = '([^']*)'", str(error))
+    return found[1] if found else error.strerror or str(error)
 
 
 def _sync(path: Path) -> None:

@@ -28,6 +28,9 @@ from jigsaw.workers import MOST
 
 log = logging.getLogger(__name__)
 
+_LONGEST = 1 << 20  # side that a known picture may have, in pieces,
+_ROOM = 1000  # and how many places for each piece
+
 
 def solve(
     edges: Edges,
@@ -207,6 +210,11 @@ def check_size(size: tuple[int, int] | None, pieces: int, settings: Settings) ->
         raise JigsawError(
             f"size is {size[0]}x{size[1]}, which has no room for {pieces} pieces: width and height are "
             "counted in pieces"
+        )
+    if max(size) > _LONGEST or size[0] * size[1] > _ROOM * pieces:
+        raise JigsawError(
+            f"size is {size[0]}x{size[1]}, of which {pieces} pieces would fill next to nothing: width and "
+            "height are counted in pieces"
         )
 
 
