@@ -81,8 +81,8 @@ def scratch_folder(path: Path) -> Iterator[Path]:
 
 def remove_abandoned(path: Path) -> None:
     """Remove the temporaries of writers of this file or folder that were killed."""
-    # A temporary may have one of its own, so that two files are written or neither.
-    name = re.compile(rf"\.+{re.escape(path.name)}(\.[a-z0-9_]{{8}}{re.escape(path.suffix)}){{1,2}}")
+    one = rf"\.{re.escape(path.name)}\.[a-z0-9_]{{8}}{re.escape(path.suffix)}"
+    name = re.compile(rf"{one}|\.{one}\.[a-z0-9_]{{8}}.*")  # which may have one of its own, as in `save_cut`
     for left in path.parent.iterdir():
         if name.fullmatch(left.name):
             with contextlib.suppress(OSError):

@@ -159,7 +159,7 @@ def test_saving_that_takes_long_is_done_less_often(edges, tmp_path, monkeypatch)
 
     saved = []
     monkeypatch.setattr("jigsaw.checkpoints.write_hdf5", slow)
-    with checkpoints.of(lambda: solver.State({}, {"at": "somewhere"})):
+    with checkpoints.of(lambda: solver.State({}, {"at": f"second {now[0]}"})):
         for second in range(100):
             now[0] = max(now[0], second)
             checkpoints.offer()
@@ -226,7 +226,7 @@ def test_the_command_goes_on_when_it_is_started_again(edges, tmp_path, end):
     edges["ssd"].save(tmp_path / "E.h5")
     command = [
         sys.executable, "-m", "jigsaw", "solve", "E.h5", "--out", "S.h5", "--population", "20",
-        "--generations", "400", "--workers", "2", "--checkpoint", "0",
+        "--generations", "150", "--workers", "2", "--checkpoint", "0",
     ]  # fmt: skip
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
@@ -239,6 +239,6 @@ def test_the_command_goes_on_when_it_is_started_again(edges, tmp_path, end):
     again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
     assert "going on from a checkpoint: generation " in again.stderr
     assert sorted(os.listdir(tmp_path)) == ["E.h5", "S.h5"]
-    settings = SMALL.changed(generations=400)
+    settings = SMALL.changed(generations=150)
     expected = jigsaw.solve(edges["ssd"], "paper", settings)
     np.testing.assert_equal(content_of(Solution.load(tmp_path / "S.h5")), content_of(expected))

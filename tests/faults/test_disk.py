@@ -54,7 +54,7 @@ def test_a_full_disk_is_told_and_leaves_what_was_there(small_disk, tally, comman
     (small_disk / "out.h5").write_text("old")
     fill(small_disk, leave)
     before = {path.name: path.read_bytes() for path in small_disk.iterdir()}
-    run = Run(small_disk.parent, "jigsaw", *COMMANDS[command].split())
+    run = Run(small_disk.parent, "jigsaw", *COMMANDS[command].split(), "--log", "disk/log")
     said = run.wait(tally)
     if leave and command in ("evaluate", "table"):
         assert run.process.returncode == 0  # there was room
