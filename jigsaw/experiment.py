@@ -86,10 +86,10 @@ class Experiment(ImageSets):
         except (ValueError, RecursionError) as error:
             raise JigsawError(f"config.yaml: {error}; write it out plainly") from error
         schema = yaml.safe_load(_SCHEMA.read_text(encoding="utf-8"))
-        error = best_match(Draft202012Validator(schema).iter_errors(self.config))
-        if error is not None:
-            where = ".".join(str(part) for part in error.absolute_path) or "top level"
-            raise JigsawError(f"config.yaml, {where}: {error.message}; see workflow/schemas/{_SCHEMA.name}")
+        wrong = best_match(Draft202012Validator(schema).iter_errors(self.config))
+        if wrong is not None:
+            where = ".".join(str(part) for part in wrong.absolute_path) or "top level"
+            raise JigsawError(f"config.yaml, {where}: {wrong.message}; see workflow/schemas/{_SCHEMA.name}")
 
     def _check_names(self) -> None:
         for name in self.config["presets"]:

@@ -43,7 +43,7 @@ class Journal:
     def state(self) -> State:
         """Return all of it for a checkpoint."""
         made = dict(self._made)
-        arrays = {
+        arrays: dict[str, np.ndarray] = {
             "numbers": np.array(list(made), np.int64),
             "layouts": np.array([layout for layout, _ in made.values()], np.int32),
             "gains": np.array([gain for _, gain in made.values()], np.float64),

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 
+from jigsaw import cli
 from jigsaw.images import list_images, read_image
 from jigsaw.synthetic import picture
 
-PATIENCE = 180  # seconds after which a run counts as hanging
+PATIENCE = 600  # seconds after which a run counts as hanging
 
 
 def image_of(name, rows, columns):
@@ -22,54 +23,69 @@ def image_of(name, rows, columns):
     return read_image(list_images(folder)[0]) if folder.is_dir() else picture(rows, columns)
 
 
-class Run:
-    """A command in a process of its own."""
+def family(pid):
+    """Return a process and all that it started."""
+    try:
+        me = psutil.Process(pid)
+        return [me, *me.children(recursive=True)]
+    except psutil.Error:
+        return []
 
-    def __init__(self, folder, *words, **options):
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", *map(str, words)],
-            cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **options,
-        )  # fmt: skip
-        self._deadline = time.monotonic() + PATIENCE
+
+def run(tally, folder, *words, **options):
+    """Run a command to its end; return its exit code and what it said."""
+    command = [sys.executable, "-m", *map(str, words)]
+    process = subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options
+    )
+    try:
+        said, _ = process.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        tally["hangs"] += 1
+        for member in family(process.pid):
+            member.kill()
+        raise
+    return process.returncode, said
+
+
+class Solving:
+    """A `jigsaw solve` in a process forked from this one, which has all kernels loaded."""
+
+    def __init__(self, folder, words):
+        self._said = folder.parent / f"{folder.name}.log"
+        self.process = multiprocessing.get_context("fork").Process(target=self._run, args=(folder, words))
+        self.process.start()
+
+    def _run(self, folder, words):
+        os.chdir(folder)
+        sys.stderr = open(self._said, "w", buffering=1)  # noqa: SIM115 - it ends with the process
+        sys.exit(cli.main(words))
 
     @property
     def alive(self):
-        return self.process.poll() is None
+        return self.process.is_alive()
 
     def workers(self):
-        """Return the processes that were forked from it."""
-        try:
-            me = psutil.Process(self.process.pid)
-            return [child for child in me.children() if child.cmdline() == me.cmdline()]
-        except psutil.Error:
-            return []
-
-    def family(self):
-        """Return the process and all that it started."""
-        try:
-            me = psutil.Process(self.process.pid)
-            return [me, *me.children(recursive=True)]
-        except psutil.Error:
-            return []
+        """Return the processes that it has forked."""
+        return family(self.process.pid)[1:]
 
     def wait(self, tally):
         """Wait for the end; return what was said."""
-        try:
-            _, said = self.process.communicate(timeout=max(self._deadline - time.monotonic(), 1))
-        except subprocess.TimeoutExpired:
+        self.process.join(PATIENCE)
+        if self.process.is_alive():
             tally["hangs"] += 1
-            for process in self.family():
-                process.kill()
-            raise
-        return said
+            for member in family(self.process.pid):
+                member.kill()
+            raise TimeoutError("it hangs")
+        return self._said.read_text()
 
     def kill(self, number, tally):
         """Send a signal; see to it that every process ends."""
-        family = self.family()
-        self.process.send_signal(number)
+        members = family(self.process.pid)
+        os.kill(self.process.pid, number)
         said = self.wait(tally)
-        _, left = psutil.wait_procs(family, timeout=10)
-        assert left == [], "processes outlive the one that started them"
+        _, left = psutil.wait_procs(members[1:], timeout=30)
+        assert left == [], "workers outlive the process that started them"
         return said
 
 

@@ -4,7 +4,7 @@ import os
 import subprocess
 
 import pytest
-from killing import Run
+from killing import run
 from PIL import Image
 from puzzles import photograph
 
@@ -54,12 +54,11 @@ def test_a_full_disk_is_told_and_leaves_what_was_there(small_disk, tally, comman
     (small_disk / "out.h5").write_text("old")
     fill(small_disk, leave)
     before = {path.name: path.read_bytes() for path in small_disk.iterdir()}
-    run = Run(small_disk.parent, "jigsaw", *COMMANDS[command].split(), "--log", "disk/log")
-    said = run.wait(tally)
+    code, said = run(tally, small_disk.parent, "jigsaw", *COMMANDS[command].split(), "--log", "disk/log")
     if leave and command in ("evaluate", "table"):
-        assert run.process.returncode == 0  # there was room
+        assert code == 0  # there was room
         return
-    assert run.process.returncode == 1, said
+    assert code == 1, said
     assert FULL in said
     assert "Traceback" not in said
     lost = {name for name, data in before.items() if (small_disk / name).read_bytes() != data}
@@ -71,22 +70,19 @@ def test_a_full_disk_is_told_and_leaves_what_was_there(small_disk, tally, comman
 def test_a_run_on_a_full_disk_goes_on_without_checkpoints_and_can_be_finished_elsewhere(small_disk, tally):
     fill(small_disk)
     words = ["jigsaw", *COMMANDS["solve"].split(), "--generations", "50", "--checkpoint", "0"]
-    run = Run(small_disk.parent, *words)
-    said = run.wait(tally)
+    code, said = run(tally, small_disk.parent, *words)
     assert "no checkpoint was saved" in said
-    assert run.process.returncode == 1
+    assert code == 1
     assert FULL in said
     (small_disk / "filling").unlink()
-    run = Run(small_disk.parent, *words)
-    said = run.wait(tally)
-    assert run.process.returncode == 0, said
+    code, said = run(tally, small_disk.parent, *words)
+    assert code == 0, said
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_disk_that_must_not_be_written_is_told(small_disk, tally, command):
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
-    run = Run(small_disk.parent, "jigsaw", *COMMANDS[command].split())
-    said = run.wait(tally)
-    assert run.process.returncode == 1, said
+    code, said = run(tally, small_disk.parent, "jigsaw", *COMMANDS[command].split())
+    assert code == 1, said
     assert "Read-only file system" in said
     assert "Traceback" not in said

@@ -1,20 +1,24 @@
 """The whole workflow, killed again and again until it is complete, makes the tables of an undisturbed run."""
 
+import contextlib
 import csv
+import os
 import random
 import shutil
 import signal
+import threading
 import time
 from pathlib import Path
 
 import psutil
 import yaml
-from killing import Run
+from killing import family, run
 from PIL import Image
 from puzzles import photograph
 
 ROOT = Path(__file__).parents[2]
-KILLS = 12
+KILLS = 8
+WAIT = (5, 40)  # seconds until each
 CONFIG = {
     "seed": 0,
     "piece_size": 28,
@@ -43,12 +47,26 @@ def copied(place):
     return place
 
 
-def workflow(place, *words):
-    """Start Snakemake with the package of the copy."""
-    return Run(
-        place, "snakemake", "--cores", "2", *words,
-        env={"PYTHONPATH": str(place), "PATH": "/usr/bin:/bin", "HOME": str(place.parent)},
-    )  # fmt: skip
+def workflow(tally, place, *words):
+    """Run Snakemake with the package of the copy; return its exit code and what it said."""
+    ours = {"PYTHONPATH": str(place), "XDG_CACHE_HOME": str(place.parent / "cache")}
+    inherited = {k: v for k, v in os.environ.items() if k not in ("JIGSAW_DATA", "SNAKEMAKE_PROFILE")}
+    return run(tally, place, "snakemake", "--cores", "2", *words, env={**inherited, **ours})
+
+
+def kill_soon(chance, killed):
+    """Kill, after a while, Snakemake with all its jobs, as a power cut does, or one job that solves."""
+    time.sleep(chance.uniform(*WAIT))
+    members = [process for child in psutil.Process().children() for process in family(child.pid)]
+    jobs = [process for process in members if "solve" in process.cmdline()]
+    if chance.random() < 0.5 or not jobs:
+        doomed, number = members, signal.SIGKILL
+    else:
+        doomed, number = [chance.choice(jobs)], chance.choice([signal.SIGKILL, signal.SIGTERM])
+    for process in doomed:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.send_signal(number)
+    killed.append(len(doomed))
 
 
 def tables_of(place):
@@ -65,29 +83,20 @@ def tables_of(place):
 def test_a_workflow_that_is_killed_again_and_again_makes_the_same_tables(tmp_path, tally):
     chance = random.Random(0)
     undisturbed, place = copied(tmp_path / "undisturbed"), copied(tmp_path / "killed")
-    run = workflow(undisturbed)
-    said = run.wait(tally)
-    assert run.process.returncode == 0, said
-    kills = 0
-    while True:
-        workflow(place, "--unlock").wait(tally)  # what a killed Snakemake leaves
-        run = workflow(place)
-        time.sleep(chance.uniform(4, 20))
-        if kills < KILLS and run.alive:
-            if chance.random() < 0.5:  # all of it, as when the machine goes down
-                family = run.family()
-                for process in family:
-                    process.kill()
-                psutil.wait_procs(family, timeout=10)
-            else:  # one of its jobs
-                jobs = [p for p in run.family()[1:] if "solve" in " ".join(p.cmdline())]
-                if jobs:
-                    chance.choice(jobs).send_signal(chance.choice([signal.SIGKILL, signal.SIGTERM]))
-            kills += 1
-        said = run.wait(tally)
-        if run.process.returncode == 0:
-            break
-    tally["kills survived"] += kills
+    code, said = workflow(tally, undisturbed)
+    assert code == 0, said
+    killed: list[int] = []
+    code = None
+    while code != 0:
+        workflow(tally, place, "--unlock")  # what a killed Snakemake leaves
+        killer = threading.Thread(target=kill_soon, args=(chance, killed))
+        if len(killed) < KILLS:
+            killer.start()
+        code, said = workflow(tally, place)
+        assert code == 0 or len(killed) < KILLS or killer.ident, said
+        if killer.ident:
+            killer.join()
+    tally["kills survived"] += len(killed)
     assert tables_of(place) == tables_of(undisturbed)
     assert tables_of(place)["some.csv"]
     left = [p.name for p in place.rglob("*") if "checkpoint-" in p.name or p.name.startswith(".solution")]
