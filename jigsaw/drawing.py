@@ -89,11 +89,11 @@ def colour_of(image: int) -> tuple[int, int, int]:
 
 def _origins(solution: Solution, bag: Bag, truth: Truth | None) -> np.ndarray | None:
     """Check that all are of one puzzle; return the image each piece came from if the truth is given."""
-    if solution.pieces_digest != bag.digest:
+    if solution.pieces_digest != bag.digest or len(solution.layout) != len(bag):
         raise JigsawError("the solution is not one of these pieces: give the pieces it was made from")
     if truth is None:
         return None
-    if truth.pieces_digest != bag.digest:
+    if truth.pieces_digest != bag.digest or len(truth.places) != len(bag):
         raise JigsawError("the truth is not that of these pieces: give the truth made by the same `cut`")
     return truth.places[:, 0]
 

@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from jigsaw.errors import JigsawError
-from jigsaw.files import check_arrays, check_range, digest, read_hdf5, whole_or_refused, write_hdf5
+from jigsaw.files import (
+    check_arrays,
+    check_content,
+    check_range,
+    digest,
+    read_hdf5,
+    whole_or_refused,
+    write_hdf5,
+)
 from jigsaw.measures import measure_called
 
 _ARRAYS = {
@@ -17,6 +25,8 @@ _ARRAYS = {
     "values": (np.float32, "edges k"),
     "buddy": (np.int32, "edges"),
 }
+
+_CONTENT = {"mean": (int, float), "measure": str, "pieces": str, "upright": bool}
 
 
 @dataclass(frozen=True)
@@ -73,6 +83,7 @@ class Edges:
         """Read edges.h5."""
         with whole_or_refused(path, "edges"):
             arrays, content, notes = read_hdf5(path, "edges")
+            check_content(content, _CONTENT)
             features = {name: arrays.pop(name) for name in list(arrays) if name.startswith("features_")}
             try:
                 kind = measure_called(content["measure"]).Features

@@ -283,6 +283,13 @@ def check_arrays(arrays: Mapping[str, np.ndarray], wanted: Mapping[str, tuple[An
                 raise ValueError(f"{name} is of another shape")
 
 
+def check_content(content: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Refuse attributes that are missing or of another type."""
+    for name, kind in wanted.items():
+        if not isinstance(content.get(name), kind):
+            raise ValueError(f"{name} is missing or not as it should be")
+
+
 def check_range(name: str, array: np.ndarray, low: int, end: int) -> None:
     """Refuse whole numbers outside [low, end)."""
     if array.size and not low <= array.min() <= array.max() < end:

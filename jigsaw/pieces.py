@@ -19,6 +19,7 @@ from jigsaw.crop import Crop
 from jigsaw.errors import JigsawError
 from jigsaw.files import (
     check_arrays,
+    check_content,
     check_range,
     digest,
     read_hdf5,
@@ -97,6 +98,7 @@ class Truth:
         with whole_or_refused(path, "truth"):
             arrays, content, notes = read_hdf5(path, "truth")
             check_arrays(arrays, {"places": (np.int32, "n 4"), "shapes": (np.int32, "images 2")})
+            check_content(content, {"pieces": str, "names": list, "seed": int})
             places, shapes = arrays["places"], arrays["shapes"]
             check_range("places", places[:, 0], 0, len(shapes))
             check_range("places", places[:, 1:3], 0, 2**31)

@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from jigsaw.files import check_arrays, check_range, read_hdf5, whole_or_refused, write_hdf5
+from jigsaw.files import (
+    check_arrays,
+    check_content,
+    check_range,
+    read_hdf5,
+    whole_or_refused,
+    write_hdf5,
+)
 
 _ARRAYS = {
     "relations": (np.int32, "n 4"),
@@ -17,6 +24,14 @@ _ARRAYS = {
     "history": (np.float64, "generations 3"),
     "shown": (np.int32, "shown"),
     "snapshots": (np.int32, "shown n 3"),
+}
+_CONTENT = {
+    "fitness": (int, float),
+    "settings": dict,
+    "preset": str,
+    "seed": int,
+    "pieces": str,
+    "edges": str,
 }
 
 
@@ -70,6 +85,8 @@ class Solution:
         with whole_or_refused(path, "solution"):
             arrays, content, notes = read_hdf5(path, "solution")
             check_arrays(arrays, _ARRAYS)
+            check_content(content, _CONTENT)
+            check_content(content["settings"], {"members": int, "one_image": bool})
             pieces = len(arrays["layout"])
             check_range("relations", arrays["relations"], -1, 4 * pieces)
             check_range("image", arrays["image"], 0, pieces)

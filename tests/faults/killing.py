@@ -48,11 +48,11 @@ def run(tally, folder, *words, **options):
     return process.returncode, said
 
 
-class Solving:
-    """A `jigsaw solve` in a process forked from this one, which has all kernels loaded."""
+class Command:
+    """A sub-command of `jigsaw` in a process forked from this one, which has all kernels loaded."""
 
     def __init__(self, folder, words):
-        self._said = folder.parent / f"{folder.name}.log"
+        self._said = folder.with_name(f"{folder.name}.log")
         self.process = multiprocessing.get_context("fork").Process(target=self._run, args=(folder, words))
         self.process.start()
 
@@ -64,6 +64,10 @@ class Solving:
     @property
     def alive(self):
         return self.process.is_alive()
+
+    @property
+    def code(self):
+        return self.process.exitcode
 
     def workers(self):
         """Return the processes that it has forked."""

@@ -4,7 +4,7 @@ import os
 import subprocess
 
 import pytest
-from killing import run
+from killing import Command
 from PIL import Image
 from puzzles import photograph
 
@@ -37,6 +37,13 @@ COMMANDS = {
 }
 
 
+def done(tally, folder, words):
+    """Run a command to its end; return its exit code and what it said."""
+    command = Command(folder, words)
+    said = command.wait(tally)
+    return command.code, said
+
+
 def fill(disk, leave=0):
     """Write until nothing more goes onto the disk."""
     with open(disk / "filling", "wb", buffering=0) as stream:
@@ -54,7 +61,7 @@ def test_a_full_disk_is_told_and_leaves_what_was_there(small_disk, tally, comman
     (small_disk / "out.h5").write_text("old")
     fill(small_disk, leave)
     before = {path.name: path.read_bytes() for path in small_disk.iterdir()}
-    code, said = run(tally, small_disk.parent, "jigsaw", *COMMANDS[command].split(), "--log", "disk/log")
+    code, said = done(tally, small_disk.parent, [*COMMANDS[command].split(), "--log", "disk/log"])
     if leave and command in ("evaluate", "table"):
         assert code == 0  # there was room
         return
@@ -69,20 +76,20 @@ def test_a_full_disk_is_told_and_leaves_what_was_there(small_disk, tally, comman
 
 def test_a_run_on_a_full_disk_goes_on_without_checkpoints_and_can_be_finished_elsewhere(small_disk, tally):
     fill(small_disk)
-    words = ["jigsaw", *COMMANDS["solve"].split(), "--generations", "50", "--checkpoint", "0"]
-    code, said = run(tally, small_disk.parent, *words)
+    words = [*COMMANDS["solve"].split(), "--generations", "50", "--checkpoint", "0"]
+    code, said = done(tally, small_disk.parent, words)
     assert "no checkpoint was saved" in said
     assert code == 1
     assert FULL in said
     (small_disk / "filling").unlink()
-    code, said = run(tally, small_disk.parent, *words)
+    code, said = done(tally, small_disk.parent, words)
     assert code == 0, said
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_disk_that_must_not_be_written_is_told(small_disk, tally, command):
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
-    code, said = run(tally, small_disk.parent, "jigsaw", *COMMANDS[command].split())
+    code, said = done(tally, small_disk.parent, COMMANDS[command].split())
     assert code == 1, said
     assert "Read-only file system" in said
     assert "Traceback" not in said

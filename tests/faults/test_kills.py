@@ -7,14 +7,14 @@ import time
 
 import psutil
 import pytest
-from killing import Solving, image_of, shared_memory
+from killing import Command, image_of, shared_memory
 
 import jigsaw
 from jigsaw.files import read_hdf5
 from jigsaw.solution import Solution
 
 PUZZLES = {432: ("cho432", 18, 24), 805: ("pomeranz805", 23, 35)}
-PRESETS = {"paper": ["--generations", "150"], "best": ["--budget", "10"]}
+PRESETS = {"paper": [], "best": ["--budget", "10"]}
 CASES = [(pieces, preset) for pieces in PUZZLES for preset in PRESETS]
 KILLS = 13  # of each of four cases
 
@@ -30,11 +30,11 @@ def puzzle(request, tmp_path_factory):
     edges.save(folder / "E.h5")
     jigsaw.solve(edges, settings=jigsaw.PRESETS[preset].changed(generations=1, passes=1))  # loads kernels
     words = ["solve", "E.h5", "--out", "S.h5", "--preset", preset, *PRESETS[preset]]
-    words += ["--workers", "2", "--checkpoint", "0"]
+    words += ["--workers", "2", "--checkpoint", "0.1"]
     start = time.monotonic()
-    undisturbed = Solving(folder, words)
+    undisturbed = Command(folder, words)
     undisturbed.process.join()
-    assert undisturbed.process.exitcode == 0
+    assert undisturbed.code == 0
     seconds = time.monotonic() - start
     assert Solution.load(folder / "S.h5").settings.get("in_time", True)
     expected = content_of(folder / "S.h5")
@@ -52,7 +52,7 @@ def finished(puzzle, solving, tally):
     """Let a run end, and compare what it leaves with what it should."""
     folder, _, _, expected = puzzle
     said = solving.wait(tally)
-    assert solving.process.exitcode == 0, said
+    assert solving.code == 0, said
     tally["results lost"] += content_of(folder / "S.h5") != expected
     assert content_of(folder / "S.h5") == expected
     assert sorted(os.listdir(folder)) == ["E.h5", "S.h5"], "something is left over"
@@ -68,16 +68,16 @@ def test_a_run_that_is_killed_goes_on(puzzle, tally, number, wanted):
     chance, before = random.Random(f"{words} {number}"), shared_memory()
     kills, resumed = 0, 0
     while kills < wanted:
-        solving = Solving(folder, words)
+        solving = Command(folder, words)
         time.sleep(chance.uniform(0, 0.5) * seconds)
         if solving.alive:
             said = solving.kill(number, tally)
-            assert solving.process.exitcode in (-number, 128 + number), said
+            assert solving.code in (-number, 128 + number), said
             kills += 1
         else:
             said = finished(puzzle, solving, tally)
         resumed += "going on from a checkpoint" in said
-    said = finished(puzzle, Solving(folder, words), tally)
+    said = finished(puzzle, Command(folder, words), tally)
     resumed += "going on from a checkpoint" in said
     tally["kills survived"] += kills
     assert resumed > 0
@@ -89,7 +89,7 @@ def test_a_run_whose_workers_are_killed_ends_as_if_nothing_had_happened(puzzle, 
     chance, before = random.Random(f"{words} workers"), shared_memory()
     kills, told = 0, 0
     while kills < KILLS:
-        solving, deaths = Solving(folder, words), 0
+        solving, deaths = Command(folder, words), 0
         while solving.alive:
             time.sleep(chance.uniform(0.02, 0.1) * seconds)
             workers = solving.workers()
