@@ -10,6 +10,7 @@ of its content, so that a reader can refuse an incomplete, foreign, changed or n
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
@@ -36,6 +37,7 @@ MAKERS = {
     "checkpoint": "jigsaw solve",
 }
 _LARGEST_YAML = 1_000_000  # bytes
+_OVERHEAD = 4096  # bytes of a file for each array or text, at most
 _CONTIGUOUS = (h5py.h5d.COMPACT, h5py.h5d.CONTIGUOUS)
 
 
@@ -213,6 +215,7 @@ def write_hdf5(
     }
     # The latest format has checksums over its own structure: a damaged file is an error, not a crash.
     with replacing(path) as temporary:
+        _check_room(temporary.parent, [*arrays.values(), *map(np.bytes_, texts.values())])
         try:
             with h5py.File(temporary, "w", libver="latest", locking=False) as file:
                 for name, array in arrays.items():
@@ -222,6 +225,12 @@ def write_hdf5(
                     file.attrs[name] = np.bytes_(text.encode())
         except RuntimeError as error:  # what h5py makes of a disk that is full when it closes the file
             raise OSError(str(error)) from error
+
+
+def _check_room(folder: Path, arrays: list[Any]) -> None:
+    """Refuse to begin what the disk cannot hold: HDF5 would print traces while it gives up."""
+    if shutil.disk_usage(folder).free < sum(array.nbytes + _OVERHEAD for array in arrays):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """Solving is killed at random moments, the parent and its workers, and ends as if nothing had happened."""
 
+import contextlib
 import os
 import random
 import signal
@@ -89,16 +90,15 @@ def test_a_run_whose_workers_are_killed_ends_as_if_nothing_had_happened(puzzle, 
     chance, before = random.Random(f"{words} workers"), shared_memory()
     kills, told = 0, 0
     while kills < KILLS:
-        solving, deaths = Command(folder, words), 0
+        solving, deaths, last = Command(folder, words), 0, None
         while solving.alive:
-            time.sleep(chance.uniform(0.02, 0.1) * seconds)
+            time.sleep(chance.uniform(0, 0.05) * seconds)
+            saved = {path: path.stat().st_ino for path in folder.glob("*.checkpoint-?")}
             workers = solving.workers()
-            if workers and deaths < 10:
-                try:
+            if workers and deaths < 10 and saved != last:  # again only when it has got further
+                with contextlib.suppress(psutil.NoSuchProcess):
                     chance.choice(workers).kill()
-                except psutil.NoSuchProcess:
-                    continue
-                deaths += 1
+                    deaths, last = deaths + 1, saved
         told += finished(puzzle, solving, tally).count("a worker died")
         kills += deaths
     tally["kills survived"] += kills
