@@ -100,7 +100,7 @@ def test_configurations(tmp_path, tally, monkeypatch):
     config["measures"] = {"sets": ["tiny"], "measures": ["ssd"]}
     paths = keys_of(config)
     refused = 0
-    for _ in range(3_000):
+    for _ in range(1_000):
         changed = copy.deepcopy(config)
         for path in chance.sample(paths, chance.randint(1, 2)):
             inside = changed
@@ -119,7 +119,7 @@ def test_configurations(tmp_path, tally, monkeypatch):
         except JigsawError:
             refused += 1
         tally["inputs fuzzed"] += 1
-    assert refused > 1_000
+    assert refused > 300
     assert os.listdir(tmp_path) == ["data"]
 
 
