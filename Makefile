@@ -5,7 +5,7 @@ CORES ?= all
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: all setup test bench pictures lint format lock clean
+.PHONY: all setup test test-faults audit bench pictures lint format lock clean
 .DEFAULT_GOAL := all
 
 all: setup
@@ -27,6 +27,10 @@ $(VENV)/.complete: requirements.txt pyproject.toml
 test: setup
 	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
+# Kills, damage, full disks and hostile input, for ten minutes and more; ends with a tally.
+test-faults: setup
+	@$(BIN)/python -m pytest --override-ini "addopts=-q --strict-markers" tests/faults
+
 bench: setup
 	@$(BIN)/python benchmarks/bench.py $(if $(QUICK),--quick)
 
@@ -34,6 +38,7 @@ pictures: setup
 	@$(BIN)/python docs/make_pictures.py
 
 lint: setup
+	@$(BIN)/python -m pip --disable-pip-version-check check
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy

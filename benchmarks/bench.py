@@ -201,6 +201,7 @@ def stages(pieces: int, path: Path, scratch: Path) -> list[dict[str, Any]]:
         "seconds": sum(row["seconds"] for row in rows),
         "peak_mb": max(row["peak_mb"] for row in rows),
         "neighbor": json.loads(Path(scores).read_text())["neighbor"],
+        "checkpoints": jigsaw.Solution.load(solution).notes["checkpoints"],
     }
     return [*rows, total]
 
@@ -302,8 +303,21 @@ def markdown(report: dict[str, Any]) -> str:
             "github",
             floatfmt=".1f",
         ),
+        "Checkpoints, saved while solving: " + ", ".join(map(checkpointing, totals(report))) + ".",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def totals(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of all stages together."""
+    return [row for row in report["stages"] if row["stage"] == "total"]
+
+
+def checkpointing(row: dict[str, Any]) -> str:
+    """Say what saving the state of a run cost."""
+    saved, seconds = row["checkpoints"]["saved"], row["checkpoints"]["seconds"]
+    share = 100 * seconds / row["seconds"]
+    return f"{row['pieces']} pieces: {saved} in {seconds:.2f} s, {share:.1f} % of the time"
 
 
 def plot(report: dict[str, Any], path: Path) -> None:

@@ -7,13 +7,13 @@ import functools
 import os
 import stat
 import tarfile
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from jigsaw.errors import JigsawError
+from jigsaw.files import scratch_folder
 
 _BLOCK = 1 << 20
 
@@ -30,9 +30,8 @@ def unpack(
     try:
         if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
             raise JigsawError(f"{folder}: is there already and not empty; remove it or choose another folder")
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as scratch:
-            whole = Path(scratch, "whole")  # not the scratch folder itself, which only its owner may read
+        with scratch_folder(folder) as scratch:
+            whole = scratch / "whole"  # not the scratch folder itself, which only its owner may read
             whole.mkdir()
             _extract(archive, whole, pattern, limit_bytes, limit_files)
             whole.rename(folder)  # an empty folder is replaced by it

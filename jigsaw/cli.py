@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a sub-command; return the exit code."""
     options = parser().parse_args(arguments)
+    before = signal.signal(signal.SIGTERM, _interrupt)
     level = logging.WARNING if options.quiet else logging.DEBUG if options.verbose else logging.INFO
     try:
         from jigsaw.logs import set_up
@@ -30,10 +31,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except JigsawError as error:
         logging.getLogger("jigsaw").error("%s", error)
         return 1
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         logging.shutdown()
         sys.stdout.flush()
-        os._exit(128 + signal.SIGINT)  # an orderly exit would wait for locks that an interrupt may have left
+        number = interrupt.args[0] if interrupt.args else signal.SIGINT
+        os._exit(128 + number)  # an orderly exit would wait for locks that an interrupt may have left
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader had enough
         return 1
@@ -42,7 +44,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     finally:
         logging.shutdown()
+        signal.signal(signal.SIGTERM, before)
     return 0
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    raise KeyboardInterrupt(number)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -197,6 +204,10 @@ def _solver_options(add: argparse.ArgumentParser) -> None:
     add.add_argument("--one-image", action="store_true", help="all pieces are known to be of one image")
     add.add_argument("--seed", type=int, default=0, help="default: %(default)s")
     add.add_argument("--workers", type=int, default=1, help="processes; does not change the result")
+    add.add_argument(
+        "--checkpoint", type=float, default=60.0, metavar="SECONDS",
+        help="save the state so often, for the same command to go on from it (default: %(default)g)",
+    )  # fmt: skip
 
 
 def _size(text: str) -> tuple[int, int]:
@@ -276,18 +287,21 @@ def _quality(options: argparse.Namespace) -> None:
 
 
 def _solve(options: argparse.Namespace) -> None:
+    from jigsaw.checkpoints import Checkpoints
     from jigsaw.edges import Edges
     from jigsaw.logs import progress
     from jigsaw.solver import solve
 
     settings = _settings(options)
+    checkpoints = Checkpoints(options.out, options.checkpoint)
     edges = Edges.load(options.edges)
     with naming(options.edges), progress(settings.generations) as shown:
         solution = solve(
             edges, options.name or options.preset, settings, options.seed, options.workers, options.size,
-            options.one_image, shown, shown.searched,
+            options.one_image, shown, shown.searched, checkpoints,
         )  # fmt: skip
     solution.save(options.out)
+    checkpoints.remove()
 
 
 def _unmix(options: argparse.Namespace) -> None:
@@ -350,7 +364,7 @@ def _run(options: argparse.Namespace) -> None:
         scores = run(
             options.images, options.out, options.name or options.preset, settings, options.piece_size,
             options.keep_orientation, options.missing, options.seed, options.workers, options.size,
-            options.one_image, shown, shown.searched, _crops(options),
+            options.one_image, shown, shown.searched, _crops(options), options.checkpoint,
         )  # fmt: skip
     print(summary(scores))
 

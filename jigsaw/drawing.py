@@ -14,6 +14,7 @@ import numpy as np
 from jigsaw.errors import JigsawError
 from jigsaw.geometry import DX, DY, Places, normalised, turn_pixels
 from jigsaw.images import write_image
+from jigsaw.memory import check_memory
 from jigsaw.pieces import Bag, Truth
 from jigsaw.solution import Solution
 
@@ -56,7 +57,12 @@ def save_images(folder: str | os.PathLike[str], pictures: Sequence[np.ndarray]) 
 def draw_layout(layout: np.ndarray, pixels: np.ndarray, origins: np.ndarray | None = None) -> np.ndarray:
     """Return the picture of pieces laid out at (x, y) with their turns, coloured by origin if it is given."""
     size = pixels.shape[1]
-    columns, rows = layout[:, :2].max(axis=0) + 1
+    columns, rows = (int(last) + 1 for last in layout[:, :2].max(axis=0))
+    check_memory(
+        f"a picture of {columns} x {rows} pieces",
+        2 * columns * rows * size * size * 3,
+        "check that the solution is right",
+    )
     pieces = turn_pixels(pixels, layout[:, 2])
     if origins is not None:
         _colour(pieces, layout, origins)
@@ -83,11 +89,11 @@ def colour_of(image: int) -> tuple[int, int, int]:
 
 def _origins(solution: Solution, bag: Bag, truth: Truth | None) -> np.ndarray | None:
     """Check that all are of one puzzle; return the image each piece came from if the truth is given."""
-    if solution.pieces_digest != bag.digest:
+    if solution.pieces_digest != bag.digest or len(solution.layout) != len(bag):
         raise JigsawError("the solution is not one of these pieces: give the pieces it was made from")
     if truth is None:
         return None
-    if truth.pieces_digest != bag.digest:
+    if truth.pieces_digest != bag.digest or len(truth.places) != len(bag):
         raise JigsawError("the truth is not that of these pieces: give the truth made by the same `cut`")
     return truth.places[:, 0]
 

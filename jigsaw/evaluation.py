@@ -40,7 +40,8 @@ def evaluate(solution: Solution, truth: Truth, bag: Bag) -> dict[str, Any]:
 
 
 def _scores(solution: Solution, truth: Truth, bag: Bag) -> dict[str, Any]:
-    if not solution.pieces_digest == truth.pieces_digest == bag.digest:
+    one_puzzle = solution.pieces_digest == truth.pieces_digest == bag.digest
+    if not (one_puzzle and len(solution.layout) == len(truth.places) == len(bag)):
         raise JigsawError("solution, truth and pieces are not of one puzzle: make them again from one `cut`")
     image = truth.places[:, 0]
     true = relations_of(true_layout(truth)).reshape(-1)

@@ -19,7 +19,9 @@ from jsonschema.exceptions import best_match
 
 from jigsaw.bags import BAGS, Source, mixed_bags
 from jigsaw.errors import JigsawError
+from jigsaw.files import check_extent, read_yaml
 from jigsaw.measures import measure_called
+from jigsaw.memory import solving_bytes
 from jigsaw.presets import Settings, settings_of
 from jigsaw.sets import ImageSets
 from jigsaw.sources import code_of
@@ -73,25 +75,21 @@ class Experiment(ImageSets):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Experiment:
         """Read a configuration file."""
-        path = Path(path)
-        try:
-            config = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, yaml.YAMLError) as error:
-            raise JigsawError(f"{path}: cannot be read as a configuration ({error})") from error
-        if not isinstance(config, dict):
-            raise JigsawError(
-                f"{path}: is no configuration: it must hold keys and values, as config.yaml does"
-            )
-        return cls(config, path.resolve().parent)
+        config = read_yaml(path, "a configuration")
+        return cls(config, Path(path).resolve().parent)
 
     # -- configuration -------------------------------------------------------------------------------
 
     def _check_form(self) -> None:
+        try:
+            check_extent(self.config)
+        except (ValueError, RecursionError) as error:
+            raise JigsawError(f"config.yaml: {error}; write it out plainly") from error
         schema = yaml.safe_load(_SCHEMA.read_text(encoding="utf-8"))
-        error = best_match(Draft202012Validator(schema).iter_errors(self.config))
-        if error is not None:
-            where = ".".join(str(part) for part in error.absolute_path) or "top level"
-            raise JigsawError(f"config.yaml, {where}: {error.message}; see workflow/schemas/{_SCHEMA.name}")
+        wrong = best_match(Draft202012Validator(schema).iter_errors(self.config))
+        if wrong is not None:
+            where = ".".join(str(part) for part in wrong.absolute_path) or "top level"
+            raise JigsawError(f"config.yaml, {where}: {wrong.message}; see workflow/schemas/{_SCHEMA.name}")
 
     def _check_names(self) -> None:
         for name in self.config["presets"]:
@@ -331,7 +329,7 @@ class Experiment(ImageSets):
         kilobytes = {
             "cut": 12,
             "compare": 50,
-            "solve": 16 + largest * 2 * 28 / 1000,  # two populations of 16 + 12 bytes a piece
+            "solve": solving_bytes(1, largest) / 1000,
             "evaluate": 40,
             "draw": 24,
         }[stage]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from urllib.parse import urlsplit
 from jigsaw.archives import unpack
 from jigsaw.download import download, read_checksums, verify
 from jigsaw.errors import JigsawError
+from jigsaw.files import scratch_folder
 
 log = logging.getLogger(__name__)
 
@@ -26,9 +26,8 @@ def fetch_set(name: str, declared: Mapping[str, Any], folder: Path, root: Path) 
     log.info("downloading %s", url)
     download(url, archive, declared.get("sha256"), _Reporter())
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as scratch:
-            unpacked = Path(scratch) / "images"
+        with scratch_folder(folder) as scratch:
+            unpacked = scratch / "images"
             unpack(archive, unpacked, declared.get("pattern", "*"))
             if "checksums" in declared:
                 checksums = {

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jigsaw.checkpoints import Checkpoints, State
 from jigsaw.chromosome import Costs, Population, fitness_of
 from jigsaw.compiled import kernel
 from jigsaw.crossover import cross, make_workspace, random_chromosome
@@ -51,8 +52,14 @@ def evolve(
     workers: int = 1,
     on_generation: OnGeneration | None = None,
     keep: int = 1,
+    checkpoints: Checkpoints | None = None,
+    state: State | None = None,
 ) -> Evolution:
-    """Run the genetic algorithm; the same seed gives the same result for any number of workers."""
+    """Run the genetic algorithm; the same seed gives the same result for any number of workers.
+
+    Generations are offered to `checkpoints`; from the `state` found in one of them the same run goes on.
+    """
+    checkpoints = checkpoints or Checkpoints()
     warm_up(costs.features)  # before any fork
     pieces = len(costs.nearest) // 4
     current, following = (_population(settings.population, pieces) for _ in range(2))
@@ -67,11 +74,24 @@ def evolve(
         else:
             breed(work, costs, settings.mutation, seed, generation, wheel, parents, children, first, last)
 
-    history = np.empty((settings.generations + 1, 3))
+    history = np.zeros((settings.generations + 1, 3))
     shown = sorted({*range(1, min(FIRST_SHOWN, settings.generations) + 1), settings.generations})
-    snapshots = np.empty((len(shown), pieces, 3), np.int32)
-    with Workers(workers, task) as pool:
-        for generation in range(settings.generations + 1):
+    snapshots = np.zeros((len(shown), pieces, 3), np.int32)
+    done = -1  # the last generation that is whole
+    if state is not None:
+        done = state.content["generation"]
+        for name, array in generations[done % 2]._asdict().items():
+            array[:] = state.arrays[name]
+        history[: done + 1], snapshots[:] = state.arrays["history"], state.arrays["snapshots"]
+
+    def present() -> State | None:
+        if done < 0:
+            return None
+        arrays = {**generations[done % 2]._asdict(), "history": history[: done + 1], "snapshots": snapshots}
+        return State(arrays, {"stage": "evolve", "generation": done, "at": f"generation {done}"})
+
+    with Workers(workers, task) as pool, checkpoints.of(present):
+        for generation in range(done + 1, settings.generations + 1):
             population = generations[generation % 2]
             if generation == 0:
                 pool.run(range(settings.population), generation)
@@ -82,16 +102,19 @@ def evolve(
                 pool.run(range(settings.elite, settings.population), generation)
             fitness = population.fitness
             history[generation] = fitness.min(), fitness.mean(), fitness.max()
-            best = int(fitness.argmin())
             if generation in shown:
-                snapshots[shown.index(generation)] = population.layouts[best]
+                snapshots[shown.index(generation)] = population.layouts[int(fitness.argmin())]
             log.debug("generation %d: best fitness %.1f, mean %.1f", generation, *history[generation, :2])
+            done = generation
+            checkpoints.offer()
             if on_generation is not None:
                 on_generation(generation, history[generation])
+    population = generations[settings.generations % 2]
+    best = int(population.fitness.argmin())
     return Evolution(
         population.relations[best].copy(),
         population.layouts[best].copy(),
-        float(fitness[best]),
+        float(population.fitness[best]),
         history,
         np.array(shown, np.int32),
         snapshots,

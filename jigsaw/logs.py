@@ -17,20 +17,17 @@ log = logging.getLogger(__name__)
 
 def set_up(level: int, file: str | None) -> None:
     """Send log records to the console (standard error) and, if named, to a file as well."""
-    handlers: list[logging.Handler] = [logging.StreamHandler()]
+    logging.raiseExceptions = False  # where a full disk takes no more of the log, the console still does
+    form, times = "%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"
+    logging.basicConfig(level=logging.WARNING, format=form, datefmt=times, force=True)
     if file:
         try:
             Path(file).parent.mkdir(parents=True, exist_ok=True)
-            handlers.append(logging.FileHandler(file, mode="w", encoding="utf-8"))
+            handler = logging.FileHandler(file, mode="w", encoding="utf-8")
         except OSError as error:
             raise JigsawError(f"{file}: the log cannot be written ({error.strerror})") from error
-    logging.basicConfig(
-        level=logging.WARNING,
-        format="%(asctime)s %(levelname)s %(message)s",
-        datefmt="%H:%M:%S",
-        handlers=handlers,
-        force=True,
-    )
+        handler.setFormatter(logging.Formatter(form, times))
+        logging.getLogger().addHandler(handler)
     logging.getLogger("jigsaw").setLevel(level)
 
 

@@ -17,7 +17,16 @@ import numpy as np
 
 from jigsaw.crop import Crop
 from jigsaw.errors import JigsawError
-from jigsaw.files import digest, read_hdf5, replacing, write_hdf5
+from jigsaw.files import (
+    check_arrays,
+    check_content,
+    check_range,
+    digest,
+    read_hdf5,
+    replacing,
+    whole_or_refused,
+    write_hdf5,
+)
 from jigsaw.geometry import turn_pixels
 from jigsaw.images import list_images, read_image
 from jigsaw.meter import Meter
@@ -55,8 +64,12 @@ class Bag:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Bag:
         """Read pieces.h5."""
-        arrays, _, notes = read_hdf5(path, "pieces")
-        return cls(arrays["pixels"], notes)
+        with whole_or_refused(path, "pieces"):
+            arrays, _, notes = read_hdf5(path, "pieces")
+            check_arrays(arrays, {"pixels": (np.uint8, "n K K 3")})
+            if len(arrays["pixels"]) < 1 or arrays["pixels"].shape[1] < 2:
+                raise ValueError("it holds no pieces of at least 2 x 2 pixels")
+            return cls(arrays["pixels"], notes)
 
 
 @dataclass(frozen=True)
@@ -82,15 +95,17 @@ class Truth:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Truth:
         """Read truth.h5."""
-        arrays, content, notes = read_hdf5(path, "truth")
-        return cls(
-            arrays["places"],
-            arrays["shapes"],
-            content["pieces"],
-            tuple(content["names"]),
-            content["seed"],
-            notes,
-        )
+        with whole_or_refused(path, "truth"):
+            arrays, content, notes = read_hdf5(path, "truth")
+            check_arrays(arrays, {"places": (np.int32, "n 4"), "shapes": (np.int32, "images 2")})
+            check_content(content, {"pieces": str, "names": list, "seed": int})
+            places, shapes = arrays["places"], arrays["shapes"]
+            check_range("places", places[:, 0], 0, len(shapes))
+            check_range("places", places[:, 1:3], 0, 2**31)
+            check_range("places", places[:, 3], 0, 4)
+            if (places[:, 1:3] >= shapes[places[:, 0]]).any() or len(content["names"]) != len(shapes):
+                raise ValueError("places and images do not belong together")
+            return cls(places, shapes, content["pieces"], tuple(content["names"]), content["seed"], notes)
 
 
 def cut(

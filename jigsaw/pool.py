@@ -22,6 +22,7 @@ from jigsaw.assembly import (
 )
 from jigsaw.frame import roomy_window
 from jigsaw.geometry import placed_relations
+from jigsaw.journal import current_journal
 from jigsaw.moves import NO_OTHERS, improve, rebuild
 from jigsaw.randomness import start
 from jigsaw.repair import Bench, make_bench
@@ -64,7 +65,8 @@ class Pool:
         self.pieces = len(self.kinds)
         self.global_share = min(_GLOBAL_SHARE, _GLOBAL_PIECES / self.pieces)
         self.deadline = time.monotonic() + budget
-        self.in_time = True
+        self._journal = current_journal()
+        self.in_time = self._journal.in_time
         self._made = 0
         self._tools: list[tuple[Assembly, Bench, np.ndarray]] = []
 
@@ -87,11 +89,22 @@ class Pool:
         """Carry out tasks, each with random numbers of its own."""
         numbers = range(self._made, self._made + len(tasks))
         self._made += len(tasks)
-        with ThreadPoolExecutor(self.workers) as threads:
-            made = list(threads.map(self._make, tasks, numbers))
+        threads = ThreadPoolExecutor(self.workers)
+        try:
+            made = list(threads.map(self._make_once, tasks, numbers))
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)  # an interrupt does not wait for tasks
         if made:
             log.debug("%s: gains %s", name, ", ".join(f"{member.gain:.1f}" for member in made))
             self.on_round(name, best_of(made).gain)
+        return made
+
+    def _make_once(self, task: Task, number: int) -> Member:
+        before = self._journal.made(number)
+        if before is not None:
+            return task.member._replace(layout=before[0], gain=before[1])
+        made = self._make(task, number)
+        self._journal.note(number, made.layout, made.gain, self.in_time)
         return made
 
     def _make(self, task: Task, number: int) -> Member:

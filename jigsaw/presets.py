@@ -32,7 +32,7 @@ class Settings:
         if self.measure not in MEASURES:
             raise JigsawError(f"unknown measure {self.measure!r}; known: {', '.join(MEASURES)}")
         for name, least in _LEAST.items():
-            if getattr(self, name) < least:
+            if not getattr(self, name) >= least:
                 raise JigsawError(f"{name} is {getattr(self, name)}, but must be at least {least}")
         if self.elite >= self.population:
             raise JigsawError(f"elite is {self.elite}, but must be less than population ({self.population})")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import platform
 import subprocess
@@ -35,19 +36,22 @@ def commit() -> str:
         return ""
 
 
+def libraries() -> dict[str, str]:
+    """Return the versions of the libraries that results may depend on."""
+    found = {}
+    for name in _LIBRARIES:
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
+
+
 def provenance() -> dict[str, Any]:
     """Return what a result should carry to be made again."""
-    libraries = {}
-    for name in _LIBRARIES:
-        try:
-            libraries[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return {
         "version": VERSION,
         "commit": commit(),
         "python": platform.python_version(),
-        "libraries": libraries,
+        "libraries": libraries(),
         "machine": f"{platform.system()} {platform.machine()}",
     }
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from jigsaw.checkpoints import INTERVAL, Checkpoints
 from jigsaw.dissimilarity import compare
 from jigsaw.drawing import draw, draw_images, save_images
 from jigsaw.evaluation import evaluate
@@ -35,25 +36,30 @@ def run(
     on_generation: OnGeneration | None = None,
     on_round: OnRound | None = None,
     crops: Sequence[str | None] | None = None,
+    checkpoint: float = INTERVAL,
 ) -> dict[str, Any]:
     """Cut images, compare, solve, tell the images apart, evaluate and draw; return the scores.
 
     With `keep_orientation` the pieces are not turned, and the solver knows it; with `one_image` no images are
-    told apart. `crops` are as in `cut`.
+    told apart. `crops` are as in `cut`; `checkpoint` is the number of seconds after which the state is saved.
     """
     folder = Path(out)
+    checkpoints = Checkpoints(folder / "solution.h5", checkpoint)
     settings = settings or settings_of(preset)
     check_run(seed, workers)
     bag, truth = cut(images, piece_size, seed, keep_orientation, missing, crops)
     save_cut(bag, truth, folder / "pieces.h5", folder / "truth.h5")
     edges = compare(bag, settings.measure, workers=workers, upright=keep_orientation)
     edges.save(folder / "edges.h5")
-    solution = solve(edges, preset, settings, seed, workers, size, one_image, on_generation, on_round)
+    solution = solve(
+        edges, preset, settings, seed, workers, size, one_image, on_generation, on_round, checkpoints
+    )  # fmt: skip
     if needs_unmixing(solution):
         if edges.measure != settings_of("best").measure:
             edges = compare(bag, settings_of("best").measure, workers=workers, upright=keep_orientation)
         solution = unmix(solution, edges)
     solution.save(folder / "solution.h5")
+    checkpoints.remove()
     write_image(folder / "assembled.png", draw(solution, bag))
     save_images(folder / "images", draw_images(solution, bag))
     scores = evaluate(solution, truth, bag)

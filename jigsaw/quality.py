@@ -16,7 +16,7 @@ def quality(edges: Edges, truth: Truth) -> dict[str, Any]:
 
     An edge at the border of its image has no true neighbour; a best buddy of such an edge counts as wrong.
     """
-    if edges.pieces_digest != truth.pieces_digest:
+    if edges.pieces_digest != truth.pieces_digest or edges.pieces != len(truth.places):
         raise JigsawError("the edges and the truth are not of one puzzle: make both from one `cut`")
     true = relations_of(true_layout(truth)).reshape(-1)
     wanted = true >= 0

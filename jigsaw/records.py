@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import yaml
-
 from jigsaw.errors import JigsawError
-from jigsaw.files import read_json
+from jigsaw.files import read_json, read_yaml
 
 Record = dict[str, Any]
 SHARES = ("neighbor", "neighbor_identical", "ceiling", "direct")
@@ -58,12 +55,7 @@ def read_published(path: str | os.PathLike[str] | None, beside: Sequence[str] | 
     """Read the data file of published results, all of it or that of the named solvers."""
     if path is None:
         return []
-    try:
-        data = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
-        raise JigsawError(f"{path}: cannot be read as published results ({error})") from error
-    if not isinstance(data, dict):
-        raise JigsawError(f"{path}: holds no published results by solver")
+    data = read_yaml(path, "published results by solver")
     chosen = list(data) if beside is None else beside
     for key in chosen:
         if key not in data:

@@ -67,6 +67,9 @@ class ImageSets:
                     raise JigsawError(f"config.yaml, sets.{name}: scikit-image does not ship {path.name}")
         else:
             paths = list_images(folder)
+        for path in paths:
+            if not path.name.isprintable() or set(path.name) & set("{}"):
+                raise JigsawError(f"{str(path)!r}: has a name that no path of a result can have; rename it")
         images = {path.stem: path for path in paths}
         if len(images) != len(paths):
             twice = next(path for path in paths if images[path.stem] != path)

@@ -8,7 +8,31 @@ from typing import Any
 
 import numpy as np
 
-from jigsaw.files import read_hdf5, write_hdf5
+from jigsaw.files import (
+    check_arrays,
+    check_content,
+    check_range,
+    read_hdf5,
+    whole_or_refused,
+    write_hdf5,
+)
+
+_ARRAYS = {
+    "relations": (np.int32, "n 4"),
+    "layout": (np.int32, "n 3"),
+    "image": (np.int32, "n"),
+    "history": (np.float64, "generations 3"),
+    "shown": (np.int32, "shown"),
+    "snapshots": (np.int32, "shown n 3"),
+}
+_CONTENT = {
+    "fitness": (int, float),
+    "settings": dict,
+    "preset": str,
+    "seed": int,
+    "pieces": str,
+    "edges": str,
+}
 
 
 @dataclass(frozen=True)
@@ -58,14 +82,24 @@ class Solution:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Solution:
         """Read solution.h5."""
-        arrays, content, notes = read_hdf5(path, "solution")
-        return cls(
-            **arrays,
-            fitness=content["fitness"],
-            settings=content["settings"],
-            preset=content["preset"],
-            seed=content["seed"],
-            pieces_digest=content["pieces"],
-            edges_digest=content["edges"],
-            notes=notes,
-        )
+        with whole_or_refused(path, "solution"):
+            arrays, content, notes = read_hdf5(path, "solution")
+            check_arrays(arrays, _ARRAYS)
+            check_content(content, _CONTENT)
+            check_content(content["settings"], {"members": int, "one_image": bool})
+            pieces = len(arrays["layout"])
+            check_range("relations", arrays["relations"], -1, 4 * pieces)
+            check_range("image", arrays["image"], 0, pieces)
+            for layout in (arrays["layout"], arrays["snapshots"]):
+                check_range("a layout", layout[..., :2], 0, 2**31)
+                check_range("a layout", layout[..., 2], 0, 4)
+            return cls(
+                **arrays,
+                fitness=content["fitness"],
+                settings=content["settings"],
+                preset=content["preset"],
+                seed=content["seed"],
+                pieces_digest=content["pieces"],
+                edges_digest=content["edges"],
+                notes=notes,
+            )

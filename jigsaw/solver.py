@@ -8,20 +8,28 @@ from typing import Any
 import numpy as np
 
 from jigsaw.assembly import bonds_of
+from jigsaw.checkpoints import Checkpoints, State
 from jigsaw.chromosome import costs_of, fitness_of
 from jigsaw.edges import Edges
 from jigsaw.errors import JigsawError
-from jigsaw.genetic import OnGeneration, evolve, warm_up
+from jigsaw.genetic import Evolution, OnGeneration, evolve, warm_up
 from jigsaw.geometry import normalised, relations_of
+from jigsaw.journal import Journal, journaled
+from jigsaw.memory import check_memory, solving_bytes
 from jigsaw.meter import Meter
 from jigsaw.pool import OnRound
 from jigsaw.presets import Settings, settings_of
-from jigsaw.provenance import notes
+from jigsaw.provenance import VERSION, libraries, notes
 from jigsaw.search import Found, search
 from jigsaw.search import warm_up as warm_up_search
 from jigsaw.solution import Solution
+from jigsaw.sources import code_of
+from jigsaw.workers import MOST
 
 log = logging.getLogger(__name__)
+
+_LONGEST = 1 << 20  # side that a known picture may have, in pieces,
+_ROOM = 1000  # and how many places for each piece
 
 
 def solve(
@@ -34,6 +42,7 @@ def solve(
     one_image: bool = False,
     on_generation: OnGeneration | None = None,
     on_round: OnRound | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> Solution:
     """Assemble a puzzle.
 
@@ -57,6 +66,8 @@ def solve(
         Called after each generation with its number and its best, mean and worst fitness.
     on_round
         Called after each step of the search with its name and the fitness of its best assembly.
+    checkpoints
+        Where the state is saved, and where that of the same run, if it was interrupted, is found.
     """
     settings = settings or settings_of(preset)
     check_run(seed, workers)
@@ -70,21 +81,39 @@ def solve(
         edges.pieces, preset, seed, workers, "s" * (workers > 1),
     )  # fmt: skip
     check_size(size, edges.pieces, settings)
+    check_memory(
+        f"solving {edges.pieces} pieces with a population of {settings.population}",
+        solving_bytes(edges.pieces, settings.population) + 24 * settings.generations,
+        "use a smaller population",
+    )
+    checkpoints = checkpoints or Checkpoints()
     costs = costs_of(edges)
     warm_up(costs.features)
     if settings.members > 0:
         warm_up_search(costs.features)
+    state = checkpoints.find(lambda: _description(edges, settings, seed, size, one_image))
     with Meter() as meter:
-        found = evolve(costs, settings, seed, workers, on_generation, keep=settings.members)
+        if state is None or state.content["stage"] == "evolve":
+            found = evolve(
+                costs, settings, seed, workers, on_generation, settings.members, checkpoints, state
+            )  # fmt: skip
+            journal = Journal(checkpoints.offer)
+        else:
+            found = _evolution(state)
+            journal = Journal.of(state, checkpoints.offer)
         relations, layout, fitness = found.relations, found.layout, found.fitness
         image = np.zeros(edges.pieces, np.int32)
         searched: dict[str, Any] = {}
         if settings.members > 0:
-            after = _search(edges, found.elite, settings, seed, workers, size, one_image, on_round)
+            with journaled(journal), checkpoints.of(lambda: _search_state(found, journal)):
+                after = _search(
+                    edges, found.elite, settings, seed, workers, journal.seconds, size, one_image, on_round
+                )  # fmt: skip
             layout, image = after.layout, after.image
             searched = {"framed": after.framed, "in_time": after.in_time}
             relations = relations_of(layout).reshape(-1)
             fitness = float(fitness_of(costs, relations))
+    meter.seconds += checkpoints.before
     return Solution(
         relations=relations.reshape(-1, 4),
         layout=normalised(layout),
@@ -104,7 +133,10 @@ def solve(
         seed=seed,
         pieces_digest=edges.pieces_digest,
         edges_digest=edges.digest,
-        notes=notes("solve", meter, edges.notes),
+        notes={
+            **notes("solve", meter, edges.notes),
+            "checkpoints": {"saved": checkpoints.saved, "seconds": round(checkpoints.spent, 3)},
+        },
     )
 
 
@@ -114,11 +146,12 @@ def _search(
     settings: Settings,
     seed: int,
     workers: int,
+    spent: float,
     size: tuple[int, int] | None,
     one_image: bool,
     on_round: OnRound | None,
 ) -> Found:
-    """Improve the best of the last generation."""
+    """Improve the best of the last generation; `spent` seconds of the budget were used before."""
     found = search(
         bonds_of(edges),
         layouts,
@@ -126,7 +159,7 @@ def _search(
         settings.passes,
         seed,
         workers,
-        settings.budget * edges.pieces,
+        settings.budget * edges.pieces - spent,
         size,
         one_image,
         on_round,
@@ -137,6 +170,34 @@ def _search(
             settings.budget * edges.pieces,
         )
     return found
+
+
+def _description(
+    edges: Edges, settings: Settings, seed: int, size: tuple[int, int] | None, one_image: bool
+) -> dict[str, Any]:
+    """Return all that decides the result, for checkpoints."""
+    return {
+        "edges": edges.digest,
+        "settings": settings.as_dict(),
+        "seed": seed,
+        "size": None if size is None else list(size),
+        "one_image": one_image,
+        "version": [VERSION, code_of("solver"), libraries()],
+    }
+
+
+def _search_state(found: Evolution, journal: Journal) -> State:
+    """Return the state of a run whose generations are over."""
+    arrays = found._asdict()
+    fitness = arrays.pop("fitness")
+    made = journal.state()
+    return State({**arrays, **made.arrays}, {**made.content, "stage": "search", "fitness": fitness})
+
+
+def _evolution(state: State) -> Evolution:
+    """Return what the generations of an interrupted run have left."""
+    arrays = {name: state.arrays[name] for name in Evolution._fields if name != "fitness"}
+    return Evolution(**arrays, fitness=state.content["fitness"])
 
 
 def check_size(size: tuple[int, int] | None, pieces: int, settings: Settings) -> None:
@@ -150,11 +211,16 @@ def check_size(size: tuple[int, int] | None, pieces: int, settings: Settings) ->
             f"size is {size[0]}x{size[1]}, which has no room for {pieces} pieces: width and height are "
             "counted in pieces"
         )
+    if max(size) > _LONGEST or size[0] * size[1] > _ROOM * pieces:
+        raise JigsawError(
+            f"size is {size[0]}x{size[1]}, of which {pieces} pieces would fill next to nothing: width and "
+            "height are counted in pieces"
+        )
 
 
 def check_run(seed: int, workers: int) -> None:
     """Refuse a seed or a number of workers that cannot be."""
-    if workers < 1:
-        raise JigsawError(f"workers is {workers}, but at least 1 is needed")
+    if not 1 <= workers <= MOST:
+        raise JigsawError(f"workers is {workers}, but must be from 1 to {MOST}")
     if not 0 <= seed < 2**63:
         raise JigsawError(f"seed is {seed}, but must be from 0 to 2**63 - 1")

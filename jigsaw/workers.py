@@ -1,6 +1,7 @@
 """A pool of worker processes that share the solver's arrays: only numbers travel, never a chromosome.
 
-Memory is anonymous and inherited by forking, so nothing of it outlives the processes.
+Memory is anonymous and inherited by forking, so nothing of it outlives the processes. A worker that dies
+takes the others with it, as it may hold what they wait for; new ones do again what all of them were doing.
 """
 
 from __future__ import annotations
@@ -14,15 +15,21 @@ import signal
 import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 from multiprocessing_logging import install_mp_handler
 
+from jigsaw.errors import JigsawError
+
 log = logging.getLogger(__name__)
 
 Task = Callable[..., None]
+MOST = 1024  # workers
+_DEATHS_AT_ONCE = 3  # of workers during one task, and
+_DEATHS = 20  # in all, after which there is no hope
 _FORK = multiprocessing.get_context("fork")
 _task: Task | None = None
 _next = _FORK.Value("q", 0)  # the first item that no worker has taken
@@ -31,29 +38,38 @@ _next = _FORK.Value("q", 0)  # the first item that no worker has taken
 def shared_array(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """Return a zeroed array that processes forked from this one see and change too."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    return np.frombuffer(mmap.mmap(-1, max(size, 1)), dtype, count=int(np.prod(shape))).reshape(shape)
+    try:
+        memory = mmap.mmap(-1, max(size, 1))
+    except OSError as error:
+        raise MemoryError(str(error)) from error
+    return np.frombuffer(memory, dtype, count=int(np.prod(shape))).reshape(shape)
 
 
 class Workers:
     """Runs a task over ranges of items, in this process or in several forked ones.
 
     The task is called as task(*arguments, first, last) for every range; it writes its results into
-    shared arrays. It must not depend on how items are split into ranges.
+    shared arrays. It must not depend on how items are split into ranges, nor on what an earlier call with the
+    same arguments has written, as it is called again where a worker died.
     """
 
     def __init__(self, count: int, task: Task) -> None:
         self.count = count
         self._task = task
         self._pool: ProcessPoolExecutor | None = None
+        self._deaths = 0
 
     def __enter__(self) -> Workers:
         if self.count > 1:
-            global _task, _next
-            _task = self._task  # inherited by the forked workers, with every array it refers to
-            _next = _FORK.Value("q", 0)  # not the last one: a killed worker may hold its lock
             _log_from_all_processes()
-            self._pool = ProcessPoolExecutor(self.count, _FORK, _begin, (os.getpid(),))
+            self._start()
         return self
+
+    def _start(self) -> None:
+        global _task, _next
+        _task = self._task  # inherited by the forked workers, with every array it refers to
+        _next = _FORK.Value("q", 0)  # not the last one: a killed worker may hold its lock
+        self._pool = ProcessPoolExecutor(self.count, _FORK, _begin, (os.getpid(),))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -66,8 +82,26 @@ class Workers:
         if self._pool is None:
             self._task(*arguments, items.start, items.stop)
             return
+        for death in range(1, _DEATHS_AT_ONCE + 1):
+            try:
+                self._share(self._pool, items, arguments)
+                return
+            except BrokenProcessPool:
+                self._deaths += 1
+                if death == _DEATHS_AT_ONCE or self._deaths == _DEATHS:
+                    raise JigsawError(
+                        f"{self._deaths} times a worker died: killed by someone, or by the system because "
+                        "memory ran out; use fewer workers or a smaller population"
+                    ) from None
+                log.warning("a worker died; new ones do its work again")
+                self._pool.shutdown()  # until the last of the old ones has ended
+                self._start()
+            except OSError as error:
+                raise JigsawError(f"workers cannot be started ({error}); use fewer") from error
+
+    def _share(self, pool: ProcessPoolExecutor, items: range, arguments: tuple[Any, ...]) -> None:
         _next.value = items.start
-        waiting = [self._pool.submit(_work, arguments, items.stop, self.count) for _ in range(self.count)]
+        waiting = [pool.submit(_work, arguments, items.stop, self.count) for _ in range(self.count)]
         for future in waiting:
             future.result()
 
@@ -81,6 +115,7 @@ def _log_from_all_processes() -> None:
 
 def _begin(parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if sys.platform == "linux":
         pr_set_pdeathsig = 1
         ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)  # no worker outlives the parent

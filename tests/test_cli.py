@@ -634,7 +634,11 @@ BAD = [
     ("solve E.h5 --out out.h5 --elite 300", "elite"),
     ("solve E.h5 --out out.h5 --mutation 1.5", "mutation"),
     ("solve E.h5 --out out.h5 --mutation nan", "mutation"),
+    ("solve E.h5 --out out.h5 --budget nan", "budget"),
     ("solve E.h5 --out out.h5 --workers 0", "workers"),
+    ("solve E.h5 --out out.h5 --workers 100000", "workers"),
+    ("solve E.h5 --out out.h5 --population 1000000000000", "GiB"),
+    ("solve E.h5 --out out.h5 --checkpoint -1", "checkpoint"),
     ("solve E.h5 --out out.h5 --seed -1", "seed"),
     ("solve E.h5 --out out.h5 --seed 9223372036854775808", "seed"),
     # files of different puzzles
@@ -718,7 +722,8 @@ def test_a_failed_step_leaves_the_old_output(call, bad, monkeypatch):
     assert (bad / "S.h5").read_bytes() == before
 
 
-def test_an_interrupt_ends_all_processes_and_leaves_nothing(solved, tmp_path):
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_all_processes_and_leaves_a_checkpoint(solved, tmp_path, end):
     words = ["solve", solved / "E.h5", "--out", tmp_path / "S.h5", "--generations", 10**6, "--workers", 2]
     log = tmp_path / "log"
     process = subprocess.Popen(
@@ -727,8 +732,8 @@ def test_an_interrupt_ends_all_processes_and_leaves_nothing(solved, tmp_path):
     deadline = time.monotonic() + 60
     while not (log.exists() and "generation 3:" in log.read_text()) and time.monotonic() < deadline:
         time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(end)
     _, err = process.communicate(timeout=30)  # ends only when the workers, too, have closed the pipe
-    assert process.returncode == 128 + signal.SIGINT
+    assert process.returncode == 128 + end
     assert "Traceback" not in err
-    assert os.listdir(tmp_path) == ["log"]
+    assert sorted(os.listdir(tmp_path)) == ["S.h5.checkpoint-1", "log"]

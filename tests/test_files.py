@@ -5,6 +5,7 @@ import os
 import stat
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import h5py
@@ -14,7 +15,18 @@ from puzzles import cut_noise, solution_of, true_layout
 
 from jigsaw.edges import Edges
 from jigsaw.errors import JigsawError
-from jigsaw.files import FORMAT, digest, read_hdf5, read_json, replacing, write_hdf5, write_json, write_text
+from jigsaw.files import (
+    FORMAT,
+    digest,
+    read_hdf5,
+    read_json,
+    read_yaml,
+    replacing,
+    scratch_folder,
+    write_hdf5,
+    write_json,
+    write_text,
+)
 from jigsaw.measures import measure_called
 from jigsaw.pieces import Bag, Truth
 from jigsaw.solution import Solution
@@ -29,7 +41,7 @@ def originals(tmp_path_factory):
     bag, truth = cut_noise(2, 3, 3)
     strips = np.arange(24 * 9, dtype=np.int16).reshape(24, 9)
     features = measure_called("ssd").Features(strips, strips[:, ::-1].copy())
-    nearest = np.arange(48, dtype=np.int32).reshape(24, 2)
+    nearest = np.arange(48, dtype=np.int32).reshape(24, 2) % 24
     edges = Edges(features, nearest, nearest.astype(np.float32), nearest[:, 0], 2.5, "ssd", bag.digest)
     things = (bag, truth, edges, solution_of(true_layout(truth), bag))
     for kind, thing in zip(KINDS, things, strict=True):
@@ -128,6 +140,52 @@ def test_a_folder_in_the_way_is_left_alone(tmp_path):
     assert os.listdir(tmp_path) == ["out.json"]
 
 
+@pytest.fixture
+def killed_writer(tmp_path):
+    """Return a function that has a process killed in the middle of writing a file."""
+
+    def killed(code):
+        script = f"import os; from jigsaw import files, pieces; from pathlib import Path\n{code}"
+        done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, check=False)
+        assert done.returncode == -9, done.stderr
+
+    return killed
+
+
+@pytest.mark.parametrize("name", ["out.json", "out.h5", "out"])
+def test_what_a_killed_writer_left_is_removed_by_the_next_one(tmp_path, killed_writer, name):
+    killed_writer(f"with files.replacing('{name}') as t: t.write_text('half'); os.kill(os.getpid(), 9)")
+    killed_writer(f"with files.replacing('{name}') as t, files.replacing(t): os.kill(os.getpid(), 9)")
+    assert len(os.listdir(tmp_path)) == 2
+    with replacing(tmp_path / name) as temporary:
+        temporary.write_text("whole")
+        assert os.listdir(tmp_path) == [temporary.name]
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_a_folder_that_a_killed_process_was_filling_is_removed_by_the_next_one(tmp_path, killed_writer):
+    killed_writer(
+        "with files.scratch_folder(Path('images')) as f: (f / 'a').write_text('a'); os.kill(os.getpid(), 9)"
+    )
+    with scratch_folder(tmp_path / "images") as folder:
+        assert os.listdir(tmp_path) == [folder.name]
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_somebody_else_is_writing_is_left_alone(tmp_path):
+    path = tmp_path / "out.h5"
+    others = [".out.h5.backup.h5", ".out.h5.abcdefgh.json", "out.h5.abcdefgh.h5", ".my-out.h5.abcdefgh.h5"]
+    for name in others:
+        (tmp_path / name).write_text("mine")
+    with replacing(path) as first:
+        first.write_text("first")
+        with replacing(path) as second:
+            second.write_text("second")
+        assert path.read_text() == "second"
+    assert path.read_text() == "first"
+    assert sorted(os.listdir(tmp_path)) == sorted([*others, "out.h5"])
+
+
 @pytest.mark.skipif(os.getuid() == 0, reason="nothing is forbidden to root")
 def test_a_forbidden_folder_is_named(tmp_path):
     tmp_path.chmod(0o500)
@@ -147,7 +205,7 @@ def test_json_comes_back_as_it_was(tmp_path):
     assert read_json(tmp_path / "file.json") == data
 
 
-@pytest.mark.parametrize("content", [b"", b'{"a": 1', b"\xff\xfe", b"\x89HDF"])
+@pytest.mark.parametrize("content", [b"", b'{"a": 1', b"\xff\xfe", b"\x89HDF", b"[" * 100_000])
 def test_what_is_not_json_is_refused(tmp_path, content):
     (tmp_path / "file.json").write_bytes(content)
     with pytest.raises(JigsawError, match=r"file\.json: is not JSON"):
@@ -157,6 +215,47 @@ def test_what_is_not_json_is_refused(tmp_path, content):
 def test_missing_json_is_named(tmp_path):
     with pytest.raises(JigsawError, match=r"file\.json"):
         read_json(tmp_path / "file.json")
+
+
+# -- YAML ------------------------------------------------------------------------------------------------
+
+
+def laughs(first, form):
+    """Return YAML in which each of seven names stands for nine of the one before."""
+    lines = [f"a: &a {first}\n"]
+    for before, name in pairwise("abcdefg"):
+        lines.append(f"{name}: &{name} {form.format(', '.join([f'*{before}'] * 9))}\n")
+    return "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a: !!python/object/apply:os.system [touch pwned]", "could not determine a constructor"),
+        ("a: !mine 3", "could not determine a constructor"),
+        ("a: &a [*a]", "contains itself"),
+        (laughs("[1, 1]", "[{}]"), "stand for more than 100000 values"),
+        (laughs("{x: 1}", "{{<<: [{}]}}"), "stand for more than 100000 values"),
+        ("[" * 10_000, "recursion"),
+        (f"a: {'x' * 10**6}", "more than 1000000 bytes"),
+        ("a: 1\n---\na: 2", "single document"),
+        ("- 1", "keys and values"),
+        ("", "keys and values"),
+        ("a: \0", "not allowed"),
+    ],
+)
+def test_yaml_that_is_not_plain_data_of_a_sensible_size_is_refused(tmp_path, monkeypatch, text, says):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file.yaml").write_text(text)
+    with pytest.raises(JigsawError, match=rf"(?s)file\.yaml: cannot be read as an example.*{says}"):
+        read_yaml(tmp_path / "file.yaml", "an example")
+    assert os.listdir(tmp_path) == ["file.yaml"]
+
+
+def test_aliases_of_plain_yaml_are_read(tmp_path):
+    (tmp_path / "file.yaml").write_text("a: &a {x: 1}\nb: *a\nc: {<<: *a, y: 2}\n")
+    expected = {"a": {"x": 1}, "b": {"x": 1}, "c": {"x": 1, "y": 2}}
+    assert read_yaml(tmp_path / "file.yaml", "an example") == expected
 
 
 # -- the wrong file --------------------------------------------------------------------------------------
@@ -238,6 +337,59 @@ def test_a_group_in_place_of_an_array_is_refused(copy_of):
         file.create_group("pixels")
     with pytest.raises(JigsawError, match=r"pieces\.h5"):
         Bag.load(path)
+
+
+def test_arrays_that_are_elsewhere_packed_or_not_there_are_refused(copy_of, tmp_path):
+    for spoil in (
+        lambda file: file.__setitem__("pixels", h5py.SoftLink("/other")),
+        lambda file: file.__setitem__("pixels", h5py.ExternalLink("other.h5", "/pixels")),
+        lambda file: file.create_dataset("pixels", (10**9, 4, 4, 3), "u1", compression="gzip"),
+        lambda file: file.create_dataset("pixels", (10**6, 100, 100, 3), "u1"),
+        lambda file: file.create_dataset("pixels", (6,), "u1", external=[("/etc/hostname", 0, 6)]),
+    ):
+        path = copy_of("pieces")
+        with h5py.File(path, "r+") as file:
+            del file["pixels"]
+            spoil(file)
+        with pytest.raises(JigsawError, match=r"pieces\.h5: is not a whole pieces file \(pixels"):
+            Bag.load(path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "place", "value"),
+    [
+        ("edges", "nearest", (3, 1), 24),
+        ("edges", "nearest", (3, 1), -2),
+        ("edges", "buddy", 0, 10**9),
+        ("solution", "relations", (0, 2), 24),
+        ("solution", "layout", (0, 2), 4),
+        ("solution", "layout", (0, 0), -1),
+        ("solution", "image", 0, 2**30),
+        ("truth", "places", (0, 0), 1),
+        ("truth", "places", (0, 1), 2),
+        ("truth", "places", (0, 3), -1),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused_even_with_a_right_checksum(
+    originals, tmp_path, kind, name, place, value
+):
+    arrays, content, notes = read_hdf5(originals / f"{kind}.h5", kind)
+    arrays[name][place] = value
+    write_hdf5(tmp_path / "made.h5", kind, arrays, content, notes)
+    with pytest.raises(JigsawError, match=rf"made\.h5: is not a whole {kind} file"):
+        KINDS[kind].load(tmp_path / "made.h5")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_arrays_of_another_type_or_shape_are_refused_even_with_a_right_checksum(originals, tmp_path, kind):
+    arrays, content, notes = read_hdf5(originals / f"{kind}.h5", kind)
+    for name, array in arrays.items():
+        for other in (array[..., None], array.astype(np.complex64), None):
+            changed = {key: other if key == name else value for key, value in arrays.items()}
+            changed = {key: value for key, value in changed.items() if value is not None}
+            write_hdf5(tmp_path / "made.h5", kind, changed, content, notes)
+            with pytest.raises(JigsawError, match=rf"made\.h5: is not a whole {kind} file"):
+                KINDS[kind].load(tmp_path / "made.h5")
 
 
 # -- damage ----------------------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 """The genetic algorithm and its worker processes: puzzles are solved, and the same way every time."""
 
+import os
 import re
+import signal
 import subprocess
 import sys
 import textwrap
@@ -273,6 +275,58 @@ def test_a_failure_in_a_worker_reaches_the_caller():
 
     with pytest.raises(JigsawError, match="fell off"), Workers(2, task) as pool:
         pool.run(range(4))
+
+
+def test_what_a_dead_worker_was_doing_is_done_again(caplog):
+    done, deaths = shared_array((40,), np.int64), shared_array((1,), np.int64)
+
+    def task(first, last):
+        done[first:last] = range(first, last)
+        if first <= 20 < last and deaths[0] < 2:
+            deaths[0] += 1
+            done[first:last] = -1
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with Workers(2, task) as pool:
+        pool.run(range(40))
+        pool.run(range(40))
+    np.testing.assert_array_equal(done, np.arange(40))
+    assert caplog.text.count("a worker died; new ones do its work again") == 2
+
+
+def test_a_worker_that_dies_with_the_lock_in_its_hands_holds_up_nobody():
+    deaths = shared_array((1,), np.int64)
+
+    def task(first, last):
+        if deaths[0] == 0:
+            deaths[0] = 1
+            workers_module._next.get_lock().acquire()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with Workers(3, task) as pool:
+        pool.run(range(40))
+
+
+def test_workers_that_die_again_and_again_end_the_run_with_a_message():
+    def task(first, last):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.raises(JigsawError, match=r"3 times a worker died.*fewer workers"), Workers(2, task) as pool:
+        pool.run(range(40))
+
+
+def test_an_idle_worker_that_dies_is_replaced():
+    done = shared_array((40,), np.int64)
+
+    def task(amount, first, last):
+        done[first:last] = amount
+
+    with Workers(2, task) as pool:
+        pool.run(range(40), 1)
+        for child in psutil.Process().children():
+            child.kill()
+        pool.run(range(40), 2)
+    np.testing.assert_array_equal(done, np.full(40, 2))
 
 
 def test_after_solving_no_worker_is_left(noise):

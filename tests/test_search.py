@@ -219,6 +219,13 @@ def test_a_size_without_room_for_all_pieces_is_refused(size):
         jigsaw.solve(edges, settings=FUSED, size=size)
 
 
+@pytest.mark.parametrize("size", [(10**12, 1), (1 << 20, 1 << 20), (121, 100)])
+def test_a_size_that_is_next_to_empty_is_refused(size):
+    edges = jigsaw.compare(noise(12), "fused")
+    with pytest.raises(JigsawError, match="12 pieces would fill next to nothing"):
+        jigsaw.solve(edges, settings=FUSED, size=size)
+
+
 def test_a_size_is_refused_where_there_is_no_search():
     with pytest.raises(JigsawError, match="use preset 'best', or --members"):
         jigsaw.solve(jigsaw.compare(noise(12)), "paper", size=(4, 3))

@@ -69,6 +69,8 @@ def planes(strips: np.ndarray) -> np.ndarray:
 
 def lab(colours: np.ndarray, scale: int) -> np.ndarray:
     """Return RGB colours as whole numbers of 1/scale of a L*a*b* unit, int16."""
+    if not colours.any():  # black: where only types and shapes are wanted, the library is not loaded
+        return np.zeros(colours.shape, np.int16)
     from skimage.color import rgb2lab
 
     return np.rint(rgb2lab(colours) * scale).astype(np.int16)

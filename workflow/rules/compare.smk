@@ -32,4 +32,4 @@ rule quality:
         code=experiment.code("quality"),
     shell:
         "jigsaw quality {input.edges:q} --truth {input.truth:q} --out {output:q}"
-        " --set {wildcards.set:q} --puzzle {wildcards.puzzle:q} --log {log:q}"
+        " --set {wildcards.set:q} --puzzle={wildcards.puzzle:q} --log {log:q}"

@@ -17,7 +17,7 @@ rule evaluate:
         known=lambda wildcards: experiment.evaluating_options(wildcards.set, wildcards.puzzle),
     shell:
         "jigsaw evaluate {input.solution:q} --pieces {input.pieces:q} --truth {input.truth:q} --out {output:q}"
-        " --set {wildcards.set:q} --puzzle {wildcards.puzzle:q} --run {wildcards.run}{params.known} --log {log:q}"
+        " --set {wildcards.set:q} --puzzle={wildcards.puzzle:q} --run {wildcards.run}{params.known} --log {log:q}"
 
 
 rule draw:
