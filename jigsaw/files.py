@@ -109,7 +109,8 @@ def write_hdf5(
         "notes": json.dumps(dict(notes), sort_keys=True),
     }
     # The latest format has checksums over its own structure: a damaged file is an error, not a crash.
-    with replacing(path) as temporary, h5py.File(temporary, "w", libver="latest") as file:
+    # No locks: nobody else knows the temporary name, and some network file systems have none.
+    with replacing(path) as temporary, h5py.File(temporary, "w", libver="latest", locking=False) as file:
         for name, array in arrays.items():
             file.create_dataset(name, data=array)
         file.attrs["format"] = FORMAT
@@ -126,7 +127,7 @@ def read_hdf5(
     if not Path(path).is_file():
         raise JigsawError(f"{path}: there is no such file; {again}")
     try:
-        with h5py.File(path, "r") as file:
+        with h5py.File(path, "r", locking=False) as file:
             if "kind" not in file.attrs:
                 raise JigsawError(f"{path}: is an HDF5 file but not one of jigsaw's; {again}")
             found = bytes(file.attrs["kind"]).decode()

@@ -18,7 +18,8 @@ class Solution:
     `relations` (n, 4) holds the edge touching each edge or -1, `layout` (n, 3) x, y and turn of each
     piece; `image` (n) numbers, from 0, the separate images that the pieces were put into: an image lies
     as its pieces lie in the layout, and all are 0 if images were not told apart; `history` best, mean and
-    worst fitness from the random population on; `snapshots` the best layouts of the generations `shown`.
+    worst fitness from the random population on; `snapshots` the best layouts of the generations `shown`;
+    `elite` layouts for a joining run to start from, if this one is an island.
     """
 
     relations: np.ndarray
@@ -33,6 +34,7 @@ class Solution:
     seed: int
     pieces_digest: str
     edges_digest: str
+    elite: np.ndarray = field(default_factory=lambda: np.empty((0, 0, 3), np.int32))
     notes: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -44,6 +46,7 @@ class Solution:
             "history": self.history,
             "shown": self.shown,
             "snapshots": self.snapshots,
+            "elite": self.elite,
         }
         content = {
             "fitness": self.fitness,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ def solve(
     one_image: bool = False,
     on_generation: OnGeneration | None = None,
     on_round: OnRound | None = None,
+    islands: Sequence[Solution] = (),
+    keep: int = 0,
 ) -> Solution:
     """Assemble a puzzle.
 
@@ -57,6 +60,10 @@ def solve(
         Called after each generation with its number and its best, mean and worst fitness.
     on_round
         Called after each step of the search with its name and the fitness of its best assembly.
+    islands
+        Solutions of the same edges with other seeds, from whose elites this run starts.
+    keep
+        How many layouts the solution keeps as its elite, if it is to be such an island.
     """
     settings = settings or settings_of(preset)
     check_run(seed, workers)
@@ -70,21 +77,25 @@ def solve(
         edges.pieces, preset, seed, workers, "s" * (workers > 1),
     )  # fmt: skip
     check_size(size, edges.pieces, settings)
+    check_islands(islands, keep, edges)
     costs = costs_of(edges)
     warm_up(costs.features)
     if settings.members > 0:
         warm_up_search(costs.features)
     with Meter() as meter:
-        found = evolve(costs, settings, seed, workers, on_generation, keep=settings.members)
-        relations, layout, fitness = found.relations, found.layout, found.fitness
+        first = elites_of(islands)[: settings.population]
+        found = evolve(costs, settings, seed, workers, on_generation, max(settings.members, keep), first)
+        relations, layout, fitness, elite = found.relations, found.layout, found.fitness, found.elite
         image = np.zeros(edges.pieces, np.int32)
         searched: dict[str, Any] = {}
         if settings.members > 0:
-            after = _search(edges, found.elite, settings, seed, workers, size, one_image, on_round)
+            starts = [*(island.layout for island in islands), *elite][: max(settings.members, len(islands))]
+            after = _search(edges, starts, settings, seed, workers, size, one_image, on_round)
             layout, image = after.layout, after.image
             searched = {"framed": after.framed, "in_time": after.in_time}
             relations = relations_of(layout).reshape(-1)
             fitness = float(fitness_of(costs, relations))
+            elite = np.stack([layout, *elite])
     return Solution(
         relations=relations.reshape(-1, 4),
         layout=normalised(layout),
@@ -98,19 +109,36 @@ def solve(
             "size": size,
             "one_image": one_image,
             "upright": edges.upright,
+            "islands": max(len(islands), 1),
             **searched,
         },
         preset=preset,
         seed=seed,
         pieces_digest=edges.pieces_digest,
         edges_digest=edges.digest,
-        notes=notes("solve", meter, edges.notes),
+        elite=elite[:keep],
+        notes=_with_islands(notes("solve", meter, edges.notes), islands),
     )
+
+
+def elites_of(islands: Sequence[Solution]) -> list[np.ndarray]:
+    """Return the elites of all islands, the best of each first."""
+    ranks = range(max((len(island.elite) for island in islands), default=0))
+    return [island.elite[rank] for rank in ranks for island in islands if rank < len(island.elite)]
+
+
+def _with_islands(record: dict[str, Any], islands: Sequence[Solution]) -> dict[str, Any]:
+    """Add the islands to the cost of solving: they ran side by side, so the slowest and the largest count."""
+    own = record["stages"]["solve"]
+    before = [island.notes.get("stages", {}).get("solve", {}) for island in islands]
+    own["seconds"] += max((cost.get("seconds", 0.0) for cost in before), default=0.0)
+    own["peak_mb"] = max([own["peak_mb"], *(cost.get("peak_mb", 0.0) for cost in before)])
+    return record
 
 
 def _search(
     edges: Edges,
-    layouts: np.ndarray,
+    layouts: Sequence[np.ndarray],
     settings: Settings,
     seed: int,
     workers: int,
@@ -118,7 +146,7 @@ def _search(
     one_image: bool,
     on_round: OnRound | None,
 ) -> Found:
-    """Improve the best of the last generation."""
+    """Improve the best of the last generation, and of the islands."""
     found = search(
         bonds_of(edges),
         layouts,
@@ -150,6 +178,17 @@ def check_size(size: tuple[int, int] | None, pieces: int, settings: Settings) ->
             f"size is {size[0]}x{size[1]}, which has no room for {pieces} pieces: width and height are "
             "counted in pieces"
         )
+
+
+def check_islands(islands: Sequence[Solution], keep: int, edges: Edges) -> None:
+    """Refuse islands from which a run cannot start, and an elite that cannot be."""
+    if keep < 0:
+        raise JigsawError(f"keep is {keep}, but must be at least 0")
+    for i, island in enumerate(islands, start=1):
+        if island.edges_digest != edges.digest:
+            raise JigsawError(f"island {i} is a solution of other edges: solve these with --keep")
+        if not len(island.elite):
+            raise JigsawError(f"island {i} has no elite to start from: solve it again with --keep")
 
 
 def check_run(seed: int, workers: int) -> None:
