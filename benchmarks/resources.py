@@ -1,9 +1,10 @@
 """Measures what every stage costs at several sizes, fits how that grows, and writes workflow/resources.yaml.
 
-    make resources                # all sizes
+    make resources                # up to 5,015 pieces, and what the last `make bench` measured above
     make resources SIZES="432"    # these sizes anew, the others as they were
 
-Uses the real images where JIGSAW_DATA has them, generated ones elsewhere.
+Uses the real images where JIGSAW_DATA has them, generated ones elsewhere. A search without a limit of time,
+as here, does not end before long at larger sizes.
 """
 
 from __future__ import annotations
@@ -12,21 +13,22 @@ import argparse
 import tempfile
 from itertools import groupby
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 import yaml
-from bench import SIZES, images_of, watched
+from bench import RESULTS, WORKERS, images_of, watched
 from scipy.optimize import least_squares
 
-from jigsaw.files import write_text
+from jigsaw.files import read_json, write_text
 from jigsaw.presets import PRESETS
 from jigsaw.provenance import provenance
 from jigsaw.resources import FILE, Fit, populations
 
-WORKERS = {432: 1, 805: 1, 5015: 4, 10375: 16, 22755: 16}
-LARGE = 1000  # pieces from which one image of a size is enough,
-SEARCHED = 6000  # and up to which a search without a limit of time ends before long
+MEASURED = {432: 1, 805: 1, 5015: 4}  # pieces, and workers
+POWERS = {"compare": (2.0, 2.0)}  # of the pieces, by which seconds grow: 1 elsewhere
+LARGE = 1000  # pieces from which one image of a size is enough
 HEADER = """\
 # What every stage costs: core-seconds and megabytes as start + factor * pieces ** power, and the measurements
 # to which they are fitted. `genetic` is the algorithm of preset paper, `search` what follows in preset best;
@@ -37,10 +39,13 @@ HEADER = """\
 def main() -> None:
     """Measure and fit."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("sizes", nargs="*", type=int, choices=[*SIZES, []], default=[])
-    sizes = options.parse_args().sizes or list(SIZES)
+    options.add_argument("sizes", nargs="*", type=int, metavar="PIECES")
+    sizes = options.parse_args().sizes or list(MEASURED)
     measured = yaml.safe_load(FILE.read_text(encoding="utf-8"))["measured"] if FILE.is_file() else []
-    measured = [row for row in measured if row["pieces"] not in sizes]
+    benchmark = RESULTS / "benchmark.json"
+    benched = from_benchmark(read_json(benchmark)) if benchmark.is_file() else []
+    known = [*sizes, *(row["pieces"] for row in benched)]
+    measured = [row for row in measured if row["pieces"] not in known] + benched
     for pieces in sizes:
         with tempfile.TemporaryDirectory() as scratch:
             for path in images_of(pieces, Path(scratch), quick=False)[: 1 if pieces > LARGE else 2]:
@@ -48,10 +53,26 @@ def main() -> None:
     save(sorted(measured, key=lambda row: (row["stage"], row["pieces"])))
 
 
+def from_benchmark(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what a benchmark measured above the sizes measured here; all its workers count as busy."""
+    names = {"compare": "compare, ssd", "solve": "solve, paper"}
+    return [
+        {
+            "stage": names.get(row["stage"], row["stage"]),
+            "pieces": row["pieces"],
+            "image": report["images"].get(str(row["pieces"]), "generated").split(",")[0],
+            "core_seconds": round(row["seconds"] * (WORKERS if row["stage"] in names else 1), 2),
+            "mb": round(row["peak_mb"]),
+        }
+        for row in [*report["stages"], *(report["limit"] or [])]
+        if row["pieces"] > max(MEASURED) and row["stage"] in (*names, "cut", "evaluate", "draw")
+    ]
+
+
 def stages(pieces: int, path: Path, scratch: Path) -> list[dict[str, Any]]:
     """Run every stage as a command of its own, as in the workflow, but the search without a limit of time."""
     at = {name: str(scratch / f"{name}.h5") for name in ("P", "T", "ssd", "fused", "S", "B", "U")}
-    workers = ["--workers", str(WORKERS[pieces])]
+    workers = ["--workers", str(MEASURED[pieces])]
     judged = ["--pieces", at["P"], "--truth", at["T"], "--out", str(scratch / "scores.json")]
     commands = {
         "cut": ["cut", str(path), "--pieces", at["P"], "--truth", at["T"]],
@@ -74,8 +95,6 @@ def stages(pieces: int, path: Path, scratch: Path) -> list[dict[str, Any]]:
         "evaluate": ["evaluate", at["S"], *judged],
         "draw": ["draw", at["S"], "--pieces", at["P"], "--out", str(scratch / "assembled.png")],
     }
-    if pieces > SEARCHED:
-        del commands["solve, best"]
     rows = []
     for stage, words in commands.items():
         cost = watched([*words, "--quiet"])
@@ -87,29 +106,36 @@ def stages(pieces: int, path: Path, scratch: Path) -> list[dict[str, Any]]:
 
 def save(measured: list[dict[str, Any]]) -> None:
     """Write measurements and fits."""
-    lines = "".join(f"- {yaml.safe_dump(row, default_flow_style=True, sort_keys=False)}" for row in measured)
+    lines = "".join(
+        f"- {yaml.safe_dump(row, default_flow_style=True, sort_keys=False, width=200)}" for row in measured
+    )
     fitted = {
         stage: {key: [float(f"{value:.4g}") for value in fit] for key, fit in of.items()}
         for stage, of in fits_of(measured).items()
     }
     made = provenance()
     written = f"{HEADER}made_by: jigsaw {made['version']} {made['commit']}\n"
-    write_text(FILE, f"{written}{yaml.safe_dump({'fits': fitted})}measured:\n{lines}")
+    write_text(
+        FILE, f"{written}{yaml.safe_dump({'fits': fitted}, default_flow_style=None)}measured:\n{lines}"
+    )
 
 
 def fits_of(measured: list[dict[str, Any]]) -> dict[str, dict[str, Fit]]:
     """Fit core-seconds and megabytes of every stage."""
     by_stage = {stage: list(rows) for stage, rows in groupby(measured, key=lambda row: row["stage"])}
     fits = {
-        stage: {"core_seconds": fit(rows, "core_seconds"), "mb": fit(rows, "mb", power=1.0)}
+        stage: {
+            "core_seconds": fit(rows, "core_seconds", POWERS.get(stage, (1.0, 1.0))),
+            "mb": fit(rows, "mb"),
+        }
         for stage, rows in by_stage.items()
         if ", " not in stage
     }
-    genetic = fit(by_stage["solve, paper"], "core_seconds")
+    genetic = fit(by_stage["solve, paper"], "core_seconds", (1.0, 2.0))
     paper, best = PRESETS["paper"], PRESETS["best"]
     share = best.population * best.generations / (paper.population * paper.generations)
     searches = [
-        {**row, "core_seconds": row["core_seconds"] - share * genetic.growth(row["pieces"])}
+        (row["core_seconds"] - genetic.start - share * genetic.growth(row["pieces"])) / row["pieces"]
         for row in by_stage["solve, best"]
     ]
     bare = [
@@ -120,24 +146,25 @@ def fits_of(measured: list[dict[str, Any]]) -> dict[str, dict[str, Fit]]:
     return {
         **fits,
         "genetic": {"core_seconds": genetic},
-        "search": {"core_seconds": fit(searches, "core_seconds")},
-        "solve": {"mb": fit(bare, "mb", power=1.0)},
+        "search": {"core_seconds": Fit(0.0, fmean(searches), 1.0)},  # images differ by far more than sizes
+        "solve": {"mb": fit(bare, "mb")},
     }
 
 
-def fit(rows: list[dict[str, Any]], key: str, power: float | None = None) -> Fit:
-    """Fit how a cost grows, relative errors counting alike; the power is given or fitted too."""
+def fit(rows: list[dict[str, Any]], key: str, powers: tuple[float, float] = (1.0, 1.0)) -> Fit:
+    """Fit start and factor of a cost, and by which power it grows; half is as wrong as twice as much."""
     pieces, costs = (np.array([row[name] for row in rows], float) for name in ("pieces", key))
     most = pieces.max()
-    low, high = (power or 0.5, power or 2.5)
 
     def off(values: np.ndarray) -> np.ndarray:
-        return (values[0] + values[1] * (pieces / most) ** values[2]) / costs - 1
+        start, largest, power = values
+        return np.log((start + largest * (pieces / most) ** power) / costs)
 
-    first = [costs.min(), costs.max(), (low + high) / 2]
-    bounds = ([0, 0, low - 1e-9], [np.inf, np.inf, high + 1e-9])
-    start, factor, found = least_squares(off, first, bounds=bounds).x
-    return Fit(start, factor / most**found, found)
+    low, high = (0, 0, powers[0] - 1e-9), (np.inf, np.inf, powers[1] + 1e-9)
+    start, largest, power = least_squares(
+        off, (costs.min(), costs.max(), np.mean(powers)), bounds=(low, high)
+    ).x
+    return Fit(float(start), float(largest / most**power), float(power))
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def kernel(function: Callable[..., Any] | None = None, *, allocates: bool = Fals
     before = _numba.CACHE_DIR
     _numba.CACHE_DIR = str(cache_folder())
     try:
-        compiled = numba.njit(function, cache=True, nogil=True, **{"_nrt": allocates, **options})
+        compiled: Any = numba.njit(function, cache=True, nogil=True, **{"_nrt": allocates, **options})
     finally:
         _numba.CACHE_DIR = before
     compiled._cache._cache_file.__class__ = CacheFile

@@ -19,6 +19,7 @@ FILE = Path(__file__).resolve().parents[1] / "workflow" / "resources.yaml"
 _PARALLEL = ("compare", "solve")  # stages that use several cores
 _MOST_CORES = 16
 _SECONDS = 30.0  # a job gets as many cores as it takes to end in about this time
+_SNAKEMAKE_MB = 500  # that starts a job and watches it, in three processes
 _MEMORY_MARGIN = 1.5  # of what is asked for above what was measured
 _TIME_MARGIN = 3.0  # the cores of a cluster may be slow
 _MINUTES = 5.0  # to start, and to compile kernels if a node is of another kind than that which compiled them
@@ -83,7 +84,7 @@ def needs(stage: str, pieces: int, settings: Settings | None = None, attempt: in
     cores = math.ceil(expected / _SECONDS) if stage in _PARALLEL else 1
     return Needs(
         min(cores, _MOST_CORES),
-        math.ceil(memory(stage, pieces, settings) * _MEMORY_MARGIN * attempt),
+        math.ceil((_SNAKEMAKE_MB + memory(stage, pieces, settings) * _MEMORY_MARGIN) * attempt),
         math.ceil((_MINUTES + most * _TIME_MARGIN / 60) * attempt),
     )
 

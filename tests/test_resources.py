@@ -40,8 +40,8 @@ def test_every_job_that_was_measured_would_have_had_enough(row):
 @pytest.mark.parametrize("stage", STAGES)
 def test_every_stage_was_measured_at_several_sizes(stage):
     sizes = {row["pieces"] for row in MEASURED if row["stage"].split(",")[0] == stage}
-    assert len(sizes) >= 4
-    assert max(sizes) >= 10_000
+    assert len(sizes) >= 3
+    assert max(sizes) >= 5_000
 
 
 @pytest.mark.parametrize("stage", STAGES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import importlib.util
 import json
@@ -42,6 +43,7 @@ CONFIG = {
     "tables": {"accuracy": {}, "comparison": {}, "performance": {}},
 }
 VICTIM = "rule_compare_wildcards_one_a_ssd"
+PATIENCE = 900  # seconds, as the machine may be busy
 TIMES = re.compile(r"seconds|.* s|.* MB")
 
 
@@ -50,12 +52,12 @@ class Seen(NamedTuple):
 
     local: Path
     remote: Path
-    said: str  # by Snakemake
     killed: str  # the job that was killed
     jobs: dict[str, tuple[str, str, str]]  # by number: comment, state and memory
     listening: set[str]  # addresses
     left: list[psutil.Process]
-    etc: tuple[set[Path], set[Path]]  # before and after
+    before: set[Path]  # under /etc
+    after: set[Path]
 
 
 @pytest.fixture(scope="module")
@@ -63,36 +65,39 @@ def seen(tmp_path_factory):
     """Run the workflow on this machine and on Slurm, where a running job is killed."""
     local, remote = (project(tmp_path_factory.mktemp(name)) for name in ("local", "remote"))
     before = set(Path("/etc").rglob("*"))
-    with Cluster() as cluster:
-        here = start(local, os.environ, "--cores", "1")
-        words = ["--profile", "profiles/slurm", "--slurm-status-command", "squeue"]
-        words += ["--slurm-init-seconds-before-status-checks", "1", "--slurm-no-account"]
-        there = start(remote, cluster.environment, *words)
-        killed, listening = "", set()
-        while there.poll() is None:
-            listening |= addresses(cluster)
-            running = [
-                number
-                for number, (job, state, _) in jobs(cluster).items()
-                if (job, state) == (VICTIM, "RUNNING")
-            ]
-            if running and not killed:
-                killed = running[0]
-                cluster.call("scancel", "--signal=KILL", "--full", killed)
-            time.sleep(0.3)
-        said, finished = (remote / "said").read_text(), jobs(cluster)
-        assert there.returncode == 0, said
-        assert here.wait(300) == 0, (local / "said").read_text()
-        processes = cluster.processes()
+    words = ["--profile", "profiles/slurm", "--slurm-status-command", "squeue"]
+    words += ["--slurm-init-seconds-before-status-checks", "1"]
+    with (
+        Cluster() as cluster,
+        snakemake(local, os.environ, "--cores", "1") as here,
+        snakemake(remote, cluster.environment, *words) as there,
+    ):
+        killed, listening = watch(cluster, there)
+        finished, processes = jobs(cluster), cluster.processes()
+        assert there.wait(1) == 0, (remote / "said").read_text()
+        assert here.wait(PATIENCE) == 0, (local / "said").read_text()
+    after = set(Path("/etc").rglob("*"))
     left = [process for process in processes if process.is_running()]
     left += [
-        p
-        for p in psutil.process_iter(["cmdline"])
-        if str(cluster.folder) in " ".join(p.info["cmdline"] or [])
+        process for process in psutil.process_iter() if str(cluster.folder) in " ".join(words_of(process))
     ]
-    return Seen(
-        local, remote, said, killed, finished, listening, left, (before, set(Path("/etc").rglob("*")))
-    )
+    return Seen(local, remote, killed, finished, listening, left, before, after)
+
+
+def watch(cluster, run):
+    """Kill the victim once it runs; return its number, and on which addresses the cluster listens."""
+    killed, listening = "", set()
+    deadline = time.monotonic() + PATIENCE
+    while run.poll() is None and time.monotonic() < deadline:
+        listening |= addresses(cluster)
+        running = [
+            number for number, (job, state, _) in jobs(cluster).items() if (job, state) == (VICTIM, "RUNNING")
+        ]
+        if running and not killed:
+            killed = running[0]
+            cluster.call("scancel", "--signal=KILL", "--full", killed)
+        time.sleep(0.3)
+    return killed, listening
 
 
 def project(folder):
@@ -108,12 +113,29 @@ def project(folder):
     return folder
 
 
-def start(folder, environment, *words):
-    """Start Snakemake in a folder, where it writes what it says."""
+@contextlib.contextmanager
+def snakemake(folder, environment, *words):
+    """Run Snakemake in a folder, where it writes what it says; end it with the block."""
     inherited = {k: v for k, v in environment.items() if k not in ("JIGSAW_DATA", "SNAKEMAKE_PROFILE")}
-    with open(folder / "said", "wb") as said:
-        command = [sys.executable, "-m", "snakemake", *words]
-        return subprocess.Popen(command, cwd=folder, env=inherited, stdout=said, stderr=subprocess.STDOUT)
+    command = [sys.executable, "-m", "snakemake", *words]
+    with (
+        open(folder / "said", "wb") as said,
+        subprocess.Popen(
+            command, cwd=folder, env=inherited, stdout=said, stderr=subprocess.STDOUT
+        ) as process,
+    ):
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+def words_of(process):
+    """Return the command line of a process, if it is still there."""
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
 
 
 def jobs(cluster):
@@ -196,5 +218,4 @@ def test_slurm_listens_on_loopback_only(seen):
 
 def test_nothing_is_left_behind(seen):
     assert seen.left == []
-    before, after = seen.etc
-    assert after == before
+    assert seen.after == seen.before
