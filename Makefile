@@ -5,7 +5,7 @@ CORES ?= all
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: all setup test test-faults audit bench pictures lint format lock clean
+.PHONY: all setup test test-faults test-slurm audit bench resources pictures lint format lock clean
 .DEFAULT_GOAL := all
 
 all: setup
@@ -31,8 +31,17 @@ test: setup
 test-faults: setup
 	@$(BIN)/python -m pytest --override-ini "addopts=-q --strict-markers" tests/faults
 
+# On a real Slurm of one node, which is unpacked into .slurm and runs for as long as the test does.
+test-slurm: setup
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-slurm.txt
+	@tests/slurm/install .slurm
+	@$(BIN)/python -m pytest tests/slurm
+
 bench: setup
 	@$(BIN)/python benchmarks/bench.py $(if $(QUICK),--quick)
+
+resources: setup
+	@$(BIN)/python benchmarks/resources.py $(SIZES)
 
 pictures: setup
 	@$(BIN)/python docs/make_pictures.py
@@ -55,7 +64,11 @@ lock:
 	@$(VENV)-lock/bin/python -m pip install --quiet --upgrade .[dev]
 	@{ echo "# Every version pinned; made by \`make lock\`."; \
 	   $(VENV)-lock/bin/python -m pip freeze --exclude jigsaw; } > requirements.txt
+	@$(VENV)-lock/bin/python -m pip install --quiet .[slurm]
+	@{ echo "# What Slurm needs besides requirements.txt, every version pinned; made by \`make lock\`."; \
+	   $(VENV)-lock/bin/python -m pip freeze --exclude jigsaw | grep --invert-match --line-regexp --file requirements.txt; \
+	 } > requirements-slurm.txt
 	@rm -r $(VENV)-lock
 
 clean:
-	rm -rf $(VENV) .snakemake results/puzzles results/records results/tables results/logs results/images results/kernels
+	rm -rf $(VENV) .slurm .snakemake results/puzzles results/records results/tables results/logs results/images results/kernels

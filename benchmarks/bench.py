@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -227,8 +228,8 @@ def limit(scratch: Path) -> list[dict[str, Any]]:
 
 
 def watched(arguments: list[str]) -> dict[str, float]:
-    """Run `jigsaw` and return its seconds and the peak memory (PSS) of its process tree."""
-    start = time.perf_counter()
+    """Run `jigsaw` and return its seconds, also of all cores, and the peak memory (PSS) of all of it."""
+    start, cpu = time.perf_counter(), _cpu_seconds()
     process = psutil.Popen([sys.executable, "-m", "jigsaw", *arguments], stdout=subprocess.DEVNULL)
     peak = 0
     while process.poll() is None:
@@ -240,7 +241,17 @@ def watched(arguments: list[str]) -> dict[str, float]:
         time.sleep(0.05)
     if process.returncode:
         raise SystemExit(f"jigsaw {' '.join(arguments)} failed")
-    return {"seconds": time.perf_counter() - start, "peak_mb": peak / 2**20}
+    return {
+        "seconds": time.perf_counter() - start,
+        "core_seconds": _cpu_seconds() - cpu,
+        "peak_mb": peak / 2**20,
+    }
+
+
+def _cpu_seconds() -> float:
+    """Return the seconds that processes started by this one have used, on all cores."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def markdown(report: dict[str, Any]) -> str:

@@ -104,6 +104,12 @@ def parser() -> argparse.ArgumentParser:
     add.add_argument("edges", metavar="E.h5")
     add.add_argument("--out", required=True, metavar="S.h5")
     _solver_options(add)
+    add.add_argument(
+        "--keep", type=int, default=0, metavar="N", help="keep the N best assemblies: this is an island"
+    )
+    add.add_argument(
+        "--islands", nargs="*", default=[], metavar="S.h5", help="islands from whose assemblies to start"
+    )
 
     add = step("unmix", _unmix, "tell the images of an assembly apart")
     add.add_argument("solution", metavar="S.h5")
@@ -158,6 +164,10 @@ def parser() -> argparse.ArgumentParser:
     add = step("fetch", _fetch, "download an image set that the configuration declares")
     add.add_argument("set", metavar="SET")
     add.add_argument("--config", default="config.yaml", metavar="FILE", help="default: %(default)s")
+
+    add = step("estimate", _estimate, "say what the configured experiment will cost, or one puzzle")
+    add.add_argument("--config", default="config.yaml", metavar="FILE", help="default: %(default)s")
+    add.add_argument("--pieces", type=int, metavar="N", help="one puzzle of so many pieces, by preset")
 
     add = step("compile", _compile, "compile the kernels into their cache, before many jobs start at once")
     add.add_argument(
@@ -290,15 +300,17 @@ def _solve(options: argparse.Namespace) -> None:
     from jigsaw.checkpoints import Checkpoints
     from jigsaw.edges import Edges
     from jigsaw.logs import progress
+    from jigsaw.solution import Solution
     from jigsaw.solver import solve
 
     settings = _settings(options)
     checkpoints = Checkpoints(options.out, options.checkpoint)
     edges = Edges.load(options.edges)
-    with naming(options.edges), progress(settings.generations) as shown:
+    islands = [Solution.load(path) for path in options.islands]
+    with naming(options.edges, *options.islands), progress(settings.generations) as shown:
         solution = solve(
             edges, options.name or options.preset, settings, options.seed, options.workers, options.size,
-            options.one_image, shown, shown.searched, checkpoints,
+            options.one_image, shown, shown.searched, checkpoints, islands, options.keep,
         )  # fmt: skip
     solution.save(options.out)
     checkpoints.remove()
@@ -373,6 +385,17 @@ def _fetch(options: argparse.Namespace) -> None:
     from jigsaw.experiment import Experiment
 
     Experiment.load(options.config).fetch(options.set)
+
+
+def _estimate(options: argparse.Namespace) -> None:
+    from jigsaw.estimate import by_set, of_puzzle
+    from jigsaw.experiment import Experiment
+    from jigsaw.presets import PRESETS
+
+    if options.pieces is not None and options.pieces < 2:
+        raise JigsawError(f"a puzzle of {options.pieces} pieces is none: there must be at least 2")
+    table = of_puzzle(options.pieces, PRESETS) if options.pieces else by_set(Experiment.load(options.config))
+    print(table.markdown(), end="")
 
 
 def _compile(options: argparse.Namespace) -> None:

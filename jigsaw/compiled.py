@@ -2,6 +2,8 @@
 
 numba notices an edit of a cached function's own file, but not of the functions it calls elsewhere. So the
 cache's folder is named after the source of all kernels: an edit of any of them compiles all anew.
+
+Jobs on several machines may share the cache and compile at once, without locks.
 """
 
 from __future__ import annotations
@@ -11,12 +13,14 @@ import os
 import shutil
 import tempfile
 import time
+import uuid
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba.core.config
+from numba.core.caching import IndexDataCacheFile
 
 _numba: Any = numba.core.config
 _PACKAGE = Path(__file__).resolve().parent
@@ -34,9 +38,25 @@ def kernel(function: Callable[..., Any] | None = None, *, allocates: bool = Fals
     before = _numba.CACHE_DIR
     _numba.CACHE_DIR = str(cache_folder())
     try:
-        return numba.njit(function, cache=True, nogil=True, **{"_nrt": allocates, **options})
+        compiled: Any = numba.njit(function, cache=True, nogil=True, **{"_nrt": allocates, **options})
     finally:
         _numba.CACHE_DIR = before
+    compiled._cache._cache_file.__class__ = CacheFile
+    return compiled
+
+
+class CacheFile(IndexDataCacheFile):
+    """The compiled variants of a kernel, each in a file whose name nobody else uses.
+
+    numba numbers them. Two jobs that compile different variants at once take the same number, and the index
+    may lead to the wrong one. Here the worst is that one of them is compiled again.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        """Save a variant, and only then the index that names it."""
+        name = f"{self._index_name}.{uuid.uuid4().hex}.nbc"
+        self._save_data(name, data)
+        self._save_index({**self._load_index(), key: name})
 
 
 @cache

@@ -6,6 +6,7 @@ The Snakefile asks this module for names, parameters and resources; it holds no 
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import sys
 from collections.abc import Mapping
@@ -21,13 +22,14 @@ from jigsaw.bags import BAGS, Source, mixed_bags
 from jigsaw.errors import JigsawError
 from jigsaw.files import check_extent, read_yaml
 from jigsaw.measures import measure_called
-from jigsaw.memory import solving_bytes
 from jigsaw.presets import Settings, settings_of
+from jigsaw.resources import Needs, needs
 from jigsaw.sets import ImageSets
 from jigsaw.sources import code_of
 
 SUMMARIES = ("accuracy", "comparison", "performance")
 _SCHEMA = Path(__file__).resolve().parents[1] / "workflow" / "schemas" / "config.schema.yaml"
+_RUN_BITS = 32  # of a seed number the runs, those above them the islands
 _SWITCHES = ("require_all", "download")
 STAGES = {
     "cut": "pieces",
@@ -143,11 +145,23 @@ class Experiment(ImageSets):
 
     def settings(self, name: str) -> Settings:
         """Return the solver settings of a preset of the configuration."""
-        values = dict(self.config["presets"][name])
+        values = {key: value for key, value in self.config["presets"][name].items() if key != "islands"}
         try:
             return settings_of(values.pop("base", "paper")).changed(**values)
         except JigsawError as error:
             raise JigsawError(f"config.yaml, presets.{name}: {error}") from error
+
+    def islands(self, preset: str) -> int:
+        """Return how many independent runs a preset joins: 1 for a run by itself."""
+        return self.config["presets"][preset].get("islands", 1)
+
+    def island_elite(self, preset: str) -> int:
+        """Return how many assemblies each island gives, together the first population of the joining run."""
+        return math.ceil(self.settings(preset).population / self.islands(preset))
+
+    def seed_of(self, run: int, island: int = 0) -> int:
+        """Return the seed of a run of the solver, or of one of its islands, numbered from 1."""
+        return self.seed + run + (island << _RUN_BITS)
 
     # -- puzzles -------------------------------------------------------------------------------------
 
@@ -182,6 +196,16 @@ class Experiment(ImageSets):
         ]
         return sum(width * height for width, height in sizes)
 
+    def sizes(self, name: str) -> list[int]:
+        """Return the pieces of each puzzle of a set; as declared where its images are not there."""
+        if name == BAGS:
+            bags = [bag for bag in self.bags if all(map(self.is_there, self.bags[bag].sets))]
+            return [self.pieces(name, bag) for bag in bags]
+        if self.is_there(name):
+            return [self.pieces(name, puzzle) for puzzle in self.puzzles(name)]
+        declared = self.config["sets"][self._origin(name)]
+        return [declared["pieces"]] * declared.get("images", 0) if "pieces" in declared else []
+
     def cutting_options(self, name: str, puzzle: str) -> str:
         """Return what `jigsaw cut` must know of a puzzle."""
         declared = self.config["sets"].get(name, {})
@@ -204,14 +228,14 @@ class Experiment(ImageSets):
     @property
     def sets(self) -> list[str]:
         """The sets that some experiment runs and whose images are there or are to be downloaded."""
-        return [name for name in self._wanted if (self._bags() if name == BAGS else self._obtainable(name))]
+        return [name for name in self.wanted if (self._bags() if name == BAGS else self._obtainable(name))]
 
     @property
     def missing(self) -> list[str]:
         """What some experiment would run but cannot, and how to get it: a message for each set and bag."""
-        lost = [name for name in self._wanted if name != BAGS and name not in self.sets]
+        lost = [name for name in self.wanted if name != BAGS and name not in self.sets]
         messages = [self.how_to_get(name) for name in lost]
-        for bag in self.bags.values() if BAGS in self._wanted else []:
+        for bag in self.bags.values() if BAGS in self.wanted else []:
             lacking = [name for name in bag.sets if not self._obtainable(name)]
             if lacking:
                 messages.append(
@@ -227,7 +251,8 @@ class Experiment(ImageSets):
         return [self._origin(name)] if self._downloadable(name) else []
 
     @property
-    def _wanted(self) -> list[str]:
+    def wanted(self) -> list[str]:
+        """The sets that some experiment runs, there or not."""
         named = {
             name for experiment in self.config["experiments"] for name in self._named(experiment["sets"])
         }
@@ -239,24 +264,39 @@ class Experiment(ImageSets):
 
     def jobs(self, name: str) -> list[Job]:
         """Return the runs of all presets on all puzzles of a set."""
-        jobs: dict[Job, None] = {}
-        for experiment in self.config["experiments"]:
-            if name in self._named(experiment["sets"]):
-                for preset in experiment["presets"]:
-                    for puzzle in self.puzzles(name):
-                        for run in range(experiment.get("runs", 1)):
-                            jobs[Job(name, puzzle, preset, run)] = None
-        return list(jobs)
+        runs = self.runs(name)
+        return [
+            Job(name, puzzle, preset, run)
+            for preset in dict.fromkeys(preset for preset, _ in runs)
+            for puzzle in self.puzzles(name)
+            for run in (run for of, run in runs if of == preset)
+        ]
+
+    def runs(self, name: str) -> list[tuple[str, int]]:
+        """Return the presets that each puzzle of a set is solved with, and the numbers of the runs."""
+        return list(
+            dict.fromkeys(
+                (preset, run)
+                for experiment in self.config["experiments"]
+                if name in self._named(experiment["sets"])
+                for preset in experiment["presets"]
+                for run in range(experiment.get("runs", 1))
+            )
+        )
 
     def judged(self) -> list[tuple[str, str, str]]:
         """Return set, puzzle and measure of everything that the table of measures judges."""
         return [
             (name, puzzle, measure)
             for name in self.sets
-            if name in self._judged.get("sets", [])
+            if self.judged_measures(name)
             for puzzle in self.puzzles(name)
-            for measure in self._judged["measures"]
+            for measure in self.judged_measures(name)
         ]
+
+    def judged_measures(self, name: str) -> list[str]:
+        """Return the measures that are judged on a set."""
+        return self._judged["measures"] if name in self._judged.get("sets", []) else []
 
     def presets(self, table: str | None = None) -> list[str]:
         """Return the presets of the experiments that have the named table, or that have none of their own."""
@@ -317,23 +357,10 @@ class Experiment(ImageSets):
         """The measure by which the images of a bag are told apart."""
         return settings_of("best").measure
 
-    def threads(self, name: str, puzzle: str) -> int:
-        """Return how many cores to give a puzzle: small ones run side by side, each on one."""
-        pieces = self.pieces(name, puzzle)
-        return 1 if pieces < 2_000 else 4 if pieces < 8_000 else 16
-
-    def memory(self, stage: str, name: str, puzzle: str) -> int:
-        """Return the megabytes a stage of a puzzle needs at most."""
-        pieces = self.pieces(name, puzzle)
-        largest = max(self.settings(preset).population for preset in self.config["presets"])
-        kilobytes = {
-            "cut": 12,
-            "compare": 50,
-            "solve": solving_bytes(1, largest) / 1000,
-            "evaluate": 40,
-            "draw": 24,
-        }[stage]
-        return int(400 + pieces * kilobytes / 1000 * 1.3)
+    def needs(self, stage: str, name: str, puzzle: str, preset: str | None, attempt: int = 1) -> Needs:
+        """Return what a job of a puzzle asks for, more with every attempt."""
+        settings = self.settings(preset) if stage == "solve" and preset is not None else None
+        return needs(stage, self.pieces(name, puzzle), settings, attempt)
 
     @staticmethod
     def code(stage: str) -> str:

@@ -214,6 +214,7 @@ def write_hdf5(
         "notes": json.dumps(dict(notes), sort_keys=True),
     }
     # The latest format has checksums over its own structure: a damaged file is an error, not a crash.
+    # No locks: nobody else knows the temporary name, and some network file systems have none.
     with replacing(path) as temporary:
         _check_room(temporary.parent, [*arrays.values(), *map(np.bytes_, texts.values())])
         try:
@@ -254,7 +255,7 @@ def read_hdf5(
     if not Path(path).is_file():
         raise JigsawError(f"{path}: there is no such file; {_again(kind)}")
     with whole_or_refused(path, kind):
-        with h5py.File(path, "r") as file:
+        with h5py.File(path, "r", locking=False) as file:
             if "kind" not in file.attrs:
                 raise JigsawError(f"{path}: is an HDF5 file but not one of jigsaw's; {_again(kind)}")
             found = bytes(file.attrs["kind"]).decode()

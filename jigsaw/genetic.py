@@ -12,7 +12,7 @@ return the best chromosome
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from jigsaw.checkpoints import Checkpoints, State
 from jigsaw.chromosome import Costs, Population, fitness_of
 from jigsaw.compiled import kernel
 from jigsaw.crossover import cross, make_workspace, random_chromosome
+from jigsaw.geometry import relations_of
 from jigsaw.measures import rows
 from jigsaw.presets import Settings
 from jigsaw.randomness import start
@@ -52,12 +53,14 @@ def evolve(
     workers: int = 1,
     on_generation: OnGeneration | None = None,
     keep: int = 1,
+    first: Sequence[np.ndarray] = (),
     checkpoints: Checkpoints | None = None,
     state: State | None = None,
 ) -> Evolution:
     """Run the genetic algorithm; the same seed gives the same result for any number of workers.
 
-    Generations are offered to `checkpoints`; from the `state` found in one of them the same run goes on.
+    The first population is made of the layouts given as `first`, and of random ones. Generations are offered
+    to `checkpoints`; from the `state` found in one of them the same run goes on.
     """
     checkpoints = checkpoints or Checkpoints()
     warm_up(costs.features)  # before any fork
@@ -94,7 +97,8 @@ def evolve(
         for generation in range(done + 1, settings.generations + 1):
             population = generations[generation % 2]
             if generation == 0:
-                pool.run(range(settings.population), generation)
+                settle(costs, population, first)
+                pool.run(range(len(first), settings.population), generation)
             else:
                 parents = generations[(generation + 1) % 2]
                 wheel[:] = wheel_of(parents.fitness)
@@ -125,6 +129,14 @@ def evolve(
 def _different(fitness: np.ndarray, count: int) -> np.ndarray:
     """Return the best few of a population, one of each fitness."""
     return np.unique(fitness, return_index=True)[1][:count]
+
+
+def settle(costs: Costs, population: Population, layouts: Sequence[np.ndarray]) -> None:
+    """Let chromosomes of given layouts be the first of a population."""
+    for i, layout in enumerate(layouts):
+        population.layouts[i] = layout
+        population.relations[i] = relations_of(layout).reshape(-1)
+        population.fitness[i] = fitness_of(costs, population.relations[i])
 
 
 def keep_elite(parents: Population, children: Population, count: int) -> None:

@@ -24,7 +24,9 @@ _ARRAYS = {
     "history": (np.float64, "generations 3"),
     "shown": (np.int32, "shown"),
     "snapshots": (np.int32, "shown n 3"),
+    "elite": (np.int32, "elite n 3"),
 }
+_FARTHEST = 1 << 24  # that a piece of a layout may lie from its origin
 _CONTENT = {
     "fitness": (int, float),
     "settings": dict,
@@ -42,7 +44,8 @@ class Solution:
     `relations` (n, 4) holds the edge touching each edge or -1, `layout` (n, 3) x, y and turn of each
     piece; `image` (n) numbers, from 0, the separate images that the pieces were put into: an image lies
     as its pieces lie in the layout, and all are 0 if images were not told apart; `history` best, mean and
-    worst fitness from the random population on; `snapshots` the best layouts of the generations `shown`.
+    worst fitness from the random population on; `snapshots` the best layouts of the generations `shown`;
+    `elite` layouts for a joining run to start from, if this one is an island.
     """
 
     relations: np.ndarray
@@ -57,6 +60,7 @@ class Solution:
     seed: int
     pieces_digest: str
     edges_digest: str
+    elite: np.ndarray = field(default_factory=lambda: np.empty((0, 0, 3), np.int32))
     notes: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -68,6 +72,7 @@ class Solution:
             "history": self.history,
             "shown": self.shown,
             "snapshots": self.snapshots,
+            "elite": self.elite.reshape(-1, len(self.layout), 3),
         }
         content = {
             "fitness": self.fitness,
@@ -93,6 +98,8 @@ class Solution:
             for layout in (arrays["layout"], arrays["snapshots"]):
                 check_range("a layout", layout[..., :2], 0, 2**31)
                 check_range("a layout", layout[..., 2], 0, 4)
+            check_range("elite", arrays["elite"][..., :2], -_FARTHEST, _FARTHEST)
+            check_range("elite", arrays["elite"][..., 2], 0, 4)
             return cls(
                 **arrays,
                 fitness=content["fitness"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from jigsaw.checkpoints import Checkpoints, State
 from jigsaw.chromosome import costs_of, fitness_of
 from jigsaw.edges import Edges
 from jigsaw.errors import JigsawError
+from jigsaw.files import digest
 from jigsaw.genetic import Evolution, OnGeneration, evolve, warm_up
 from jigsaw.geometry import normalised, relations_of
 from jigsaw.journal import Journal, journaled
@@ -43,6 +45,8 @@ def solve(
     on_generation: OnGeneration | None = None,
     on_round: OnRound | None = None,
     checkpoints: Checkpoints | None = None,
+    islands: Sequence[Solution] = (),
+    keep: int = 0,
 ) -> Solution:
     """Assemble a puzzle.
 
@@ -68,6 +72,10 @@ def solve(
         Called after each step of the search with its name and the fitness of its best assembly.
     checkpoints
         Where the state is saved, and where that of the same run, if it was interrupted, is found.
+    islands
+        Solutions of the same edges with other seeds, from whose elites this run starts.
+    keep
+        How many layouts the solution keeps as its elite, if it is to be such an island.
     """
     settings = settings or settings_of(preset)
     check_run(seed, workers)
@@ -81,6 +89,7 @@ def solve(
         edges.pieces, preset, seed, workers, "s" * (workers > 1),
     )  # fmt: skip
     check_size(size, edges.pieces, settings)
+    check_islands(islands, keep, edges)
     check_memory(
         f"solving {edges.pieces} pieces with a population of {settings.population}",
         solving_bytes(edges.pieces, settings.population) + 24 * settings.generations,
@@ -91,28 +100,30 @@ def solve(
     warm_up(costs.features)
     if settings.members > 0:
         warm_up_search(costs.features)
-    state = checkpoints.find(lambda: _description(edges, settings, seed, size, one_image))
+    state = checkpoints.find(lambda: _description(edges, settings, seed, size, one_image, islands, keep))
     with Meter() as meter:
         if state is None or state.content["stage"] == "evolve":
-            found = evolve(
-                costs, settings, seed, workers, on_generation, settings.members, checkpoints, state
-            )  # fmt: skip
+            first = elites_of(islands)[: settings.population]
+            kept = max(settings.members, keep)
+            found = evolve(costs, settings, seed, workers, on_generation, kept, first, checkpoints, state)
             journal = Journal(checkpoints.offer)
         else:
             found = _evolution(state)
             journal = Journal.of(state, checkpoints.offer)
-        relations, layout, fitness = found.relations, found.layout, found.fitness
+        relations, layout, fitness, elite = found.relations, found.layout, found.fitness, found.elite
         image = np.zeros(edges.pieces, np.int32)
         searched: dict[str, Any] = {}
         if settings.members > 0:
+            starts = [*(island.layout for island in islands), *elite][: max(settings.members, len(islands))]
             with journaled(journal), checkpoints.of(lambda: _search_state(found, journal)):
                 after = _search(
-                    edges, found.elite, settings, seed, workers, journal.seconds, size, one_image, on_round
+                    edges, starts, settings, seed, workers, journal.seconds, size, one_image, on_round
                 )  # fmt: skip
             layout, image = after.layout, after.image
             searched = {"framed": after.framed, "in_time": after.in_time}
             relations = relations_of(layout).reshape(-1)
             fitness = float(fitness_of(costs, relations))
+            elite = np.stack([layout, *elite])
     meter.seconds += checkpoints.before
     return Solution(
         relations=relations.reshape(-1, 4),
@@ -127,22 +138,39 @@ def solve(
             "size": size,
             "one_image": one_image,
             "upright": edges.upright,
+            "islands": max(len(islands), 1),
             **searched,
         },
         preset=preset,
         seed=seed,
         pieces_digest=edges.pieces_digest,
         edges_digest=edges.digest,
+        elite=elite[:keep],
         notes={
-            **notes("solve", meter, edges.notes),
+            **_with_islands(notes("solve", meter, edges.notes), islands),
             "checkpoints": {"saved": checkpoints.saved, "seconds": round(checkpoints.spent, 3)},
         },
     )
 
 
+def elites_of(islands: Sequence[Solution]) -> list[np.ndarray]:
+    """Return the elites of all islands, the best of each first."""
+    ranks = range(max((len(island.elite) for island in islands), default=0))
+    return [island.elite[rank] for rank in ranks for island in islands if rank < len(island.elite)]
+
+
+def _with_islands(record: dict[str, Any], islands: Sequence[Solution]) -> dict[str, Any]:
+    """Add the islands to the cost of solving: they ran side by side, so the slowest and the largest count."""
+    own = record["stages"]["solve"]
+    before = [island.notes.get("stages", {}).get("solve", {}) for island in islands]
+    own["seconds"] += max((cost.get("seconds", 0.0) for cost in before), default=0.0)
+    own["peak_mb"] = max([own["peak_mb"], *(cost.get("peak_mb", 0.0) for cost in before)])
+    return record
+
+
 def _search(
     edges: Edges,
-    layouts: np.ndarray,
+    layouts: Sequence[np.ndarray],
     settings: Settings,
     seed: int,
     workers: int,
@@ -151,7 +179,7 @@ def _search(
     one_image: bool,
     on_round: OnRound | None,
 ) -> Found:
-    """Improve the best of the last generation; `spent` seconds of the budget were used before."""
+    """Improve the best of the last generation, and of the islands; `spent` seconds of the budget are used."""
     found = search(
         bonds_of(edges),
         layouts,
@@ -173,7 +201,13 @@ def _search(
 
 
 def _description(
-    edges: Edges, settings: Settings, seed: int, size: tuple[int, int] | None, one_image: bool
+    edges: Edges,
+    settings: Settings,
+    seed: int,
+    size: tuple[int, int] | None,
+    one_image: bool,
+    islands: Sequence[Solution],
+    keep: int,
 ) -> dict[str, Any]:
     """Return all that decides the result, for checkpoints."""
     return {
@@ -182,6 +216,8 @@ def _description(
         "seed": seed,
         "size": None if size is None else list(size),
         "one_image": one_image,
+        "islands": [digest({"layout": island.layout, "elite": island.elite}) for island in islands],
+        "elite": keep,
         "version": [VERSION, code_of("solver"), libraries()],
     }
 
@@ -216,6 +252,17 @@ def check_size(size: tuple[int, int] | None, pieces: int, settings: Settings) ->
             f"size is {size[0]}x{size[1]}, of which {pieces} pieces would fill next to nothing: width and "
             "height are counted in pieces"
         )
+
+
+def check_islands(islands: Sequence[Solution], keep: int, edges: Edges) -> None:
+    """Refuse islands from which a run cannot start, and an elite that cannot be."""
+    if keep < 0:
+        raise JigsawError(f"keep is {keep}, but must be at least 0")
+    for i, island in enumerate(islands, start=1):
+        if island.edges_digest != edges.digest:
+            raise JigsawError(f"island {i} is a solution of other edges: solve these with --keep")
+        if not len(island.elite):
+            raise JigsawError(f"island {i} has no elite to start from: solve it again with --keep")
 
 
 def check_run(seed: int, workers: int) -> None:

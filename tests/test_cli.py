@@ -208,6 +208,7 @@ def test_solve_has_an_option_for_each_parameter(call, solved, tmp_path):
         "size": None,
         "one_image": False,
         "upright": False,
+        "islands": 1,
         "framed": solution.settings["framed"],
         "in_time": True,
     }

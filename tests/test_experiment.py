@@ -18,6 +18,7 @@ from configs import folder_of, tiny_config
 from jigsaw.errors import JigsawError
 from jigsaw.experiment import STAGES, Experiment, Job
 from jigsaw.presets import PRESETS
+from jigsaw.resources import needs
 from jigsaw.sources import code_of
 
 ROOT = Path(__file__).parents[1]
@@ -112,7 +113,7 @@ def test_every_key_of_the_schema_is_described():
 
 def test_every_solver_setting_can_be_configured():
     described = SCHEMA["properties"]["presets"]["additionalProperties"]["properties"]
-    assert set(described) == {"base", *PRESETS["paper"].as_dict()}
+    assert set(described) == {"base", "islands", *PRESETS["paper"].as_dict()}
 
 
 def test_the_preset_paper_is_that_of_the_package(config):
@@ -217,6 +218,8 @@ def test_published_results_are_of_declared_sets_and_tables_name_known_solvers(co
         ("presets.quick.mutation", "often", "presets.quick.mutation"),
         ("presets.quick.measure", "guess", "presets.quick"),
         ("presets.quick.base", "papyrus", "presets.quick"),
+        ("presets.quick.islands", 0, "presets.quick.islands"),
+        ("presets.quick.islands", 1025, "presets.quick.islands"),
         ("experiments", [], "experiments"),
         ("experiments.0.runs", 0, "experiments.0.runs"),
         ("experiments.0.presets", ["quick", "slow"], "experiments.0.presets"),
@@ -477,20 +480,43 @@ def test_an_absolute_folder_stays_where_it_is(tiny, tmp_path, monkeypatch):
     assert Experiment(tiny, ROOT).sets == ["tiny"]
 
 
+# -- islands ---------------------------------------------------------------------------------------------
+
+
+def test_a_preset_is_one_job_unless_it_says_into_how_many_islands_it_is_divided(tiny):
+    tiny["presets"]["joined"] = {"base": "best", "islands": 3}
+    experiment = Experiment(tiny, ROOT)
+    assert (experiment.islands("quick"), experiment.islands("joined")) == (1, 3)
+    assert experiment.settings("joined") == PRESETS["best"]
+    assert "islands" not in experiment.solver_options("joined", "tiny", "a")
+
+
+def test_islands_together_give_a_whole_population(tiny):
+    tiny["presets"]["joined"] = {"base": "best", "islands": 3}
+    assert Experiment(tiny, ROOT).island_elite("joined") == 34  # of 100
+
+
+def test_every_run_and_island_has_a_seed_of_its_own(tiny):
+    experiment = Experiment(changed(tiny, "seed", 7), ROOT)
+    assert [experiment.seed_of(run) for run in (0, 1)] == [7, 8]
+    seeds = {experiment.seed_of(run, island) for run in range(50) for island in range(50)}
+    assert len(seeds) == 2500
+    largest = Experiment(changed(tiny, "seed", 2**62), ROOT)
+    assert largest.seed_of(2**31, 1024) < 2**63
+
+
 # -- resources -------------------------------------------------------------------------------------------
 
 
-def test_larger_puzzles_get_more_memory_and_threads(tiny, monkeypatch):
+def test_a_job_asks_for_what_its_pieces_and_preset_need(tiny, monkeypatch):
     experiment = Experiment(tiny, ROOT)
-    sizes = (100, 5_000, 22_755)
-    threads, memory = [], []
-    for pieces in sizes:
+    asked = []
+    for pieces in (100, 5_000, 22_755):
         monkeypatch.setattr(experiment, "pieces", lambda *_, pieces=pieces: pieces)
-        threads.append(experiment.threads("tiny", "a"))
-        memory.append([experiment.memory(stage, "tiny", "a") for stage in ("compare", "solve", "evaluate")])
-    assert threads == sorted(threads)
-    assert threads[0] == 1 < threads[-1]
-    assert all(a < b for few, many in pairwise(memory) for a, b in zip(few, many, strict=True))
+        asked.append(experiment.needs("solve", "tiny", "a", "quick"))
+        assert asked[-1] == needs("solve", pieces, experiment.settings("quick"))
+        assert experiment.needs("draw", "tiny", "a", "quick", 2) == needs("draw", pieces, attempt=2)
+    assert all(few.mem_mb < many.mem_mb for few, many in pairwise(asked))
 
 
 # -- code ------------------------------------------------------------------------------------------------

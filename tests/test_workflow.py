@@ -323,6 +323,17 @@ def test_another_preset_adds_its_own_jobs(project):
     assert jobs == solving(["other/c/0"], "other")
 
 
+def test_islands_are_jobs_of_their_own_before_the_one_that_joins_them(project):
+    presets = {"quick": {**CONFIG["presets"]["quick"], "islands": 2}}
+    project.configure(presets=presets, experiments=[{"sets": ["other"], "presets": ["quick"]}])
+    jobs = project.makes()
+    assert jobs.pop("island") == ["other/c/0/1", "other/c/0/2"]
+    assert jobs == solving(["other/c/0"], "other")
+    assert Solution.load(project / SOLUTION).settings["islands"] == 2
+    seeds = [Solution.load((project / SOLUTION).with_name(f"island-{i}.h5")).seed for i in (1, 2)]
+    assert seeds == [2**32, 2**33]
+
+
 def test_a_preset_with_a_search_tells_images_apart_by_itself(project):
     presets = {"searching": {"base": "best", "population": 20, "generations": 5}}
     bags = {"both": CONFIG["mixed_bags"]["both"]}

@@ -18,6 +18,29 @@ def kernels_of_preset(wildcards):
     return kernels("search" if searching else "solve")
 
 
+def needed(stage, resource):
+    """Return the function that says how much of a resource a job of a stage needs at its n-th attempt."""
+
+    def of_job(wildcards, attempt):
+        needs = experiment.needs(stage, wildcards.set, wildcards.puzzle, wildcards.get("preset"), attempt)
+        return getattr(needs, resource)
+
+    return of_job
+
+
+def edges_of_preset(wildcards):
+    """Return the edges that solving with a preset needs."""
+    measure = experiment.settings(wildcards.preset).measure
+    return f"results/puzzles/{wildcards.set}/{wildcards.puzzle}/edges-{measure}.h5"
+
+
+def islands(wildcards):
+    """Return the islands that a run joins; none if it is one job."""
+    count = experiment.islands(wildcards.preset)
+    run = f"results/puzzles/{wildcards.set}/{wildcards.puzzle}/{wildcards.preset}/{wildcards.run}"
+    return [f"{run}/island-{i}.h5" for i in range(1, count + 1)] if count > 1 else []
+
+
 def solved(wildcards):
     """Return the solution to look at: that of a mixed bag with its images told apart."""
     told_apart = wildcards.set != BAGS or experiment.settings(wildcards.preset).members > 0

@@ -9,9 +9,10 @@ rule compare:
         "results/puzzles/{set}/{puzzle}/edges-{measure}.h5",
     log:
         "results/logs/compare/{set}/{puzzle}-{measure}.log",
-    threads: lambda wildcards: experiment.threads(wildcards.set, wildcards.puzzle)
+    threads: needed("compare", "cores")
     resources:
-        mem_mb=lambda wildcards: experiment.memory("compare", wildcards.set, wildcards.puzzle),
+        mem_mb=needed("compare", "mem_mb"),
+        runtime=needed("compare", "runtime"),
     params:
         code=experiment.code("compare"),
         known=lambda wildcards: experiment.comparing_options(wildcards.set),
@@ -28,6 +29,10 @@ rule quality:
         "results/puzzles/{set}/{puzzle}/quality-{measure}.json",
     log:
         "results/logs/quality/{set}/{puzzle}-{measure}.log",
+    localrule: True
+    resources:
+        mem_mb=needed("quality", "mem_mb"),
+        runtime=needed("quality", "runtime"),
     params:
         code=experiment.code("quality"),
     shell:

@@ -9,8 +9,10 @@ rule cut:
         truth="results/puzzles/{set}/{puzzle}/truth.h5",
     log:
         "results/logs/cut/{set}/{puzzle}.log",
+    localrule: True
     resources:
-        mem_mb=lambda wildcards: experiment.memory("cut", wildcards.set, wildcards.puzzle),
+        mem_mb=needed("cut", "mem_mb"),
+        runtime=needed("cut", "runtime"),
     params:
         code=experiment.code("cut"),
         size=config["piece_size"],

@@ -10,8 +10,10 @@ rule evaluate:
         "results/puzzles/{set}/{puzzle}/{preset}/{run}/scores.json",
     log:
         "results/logs/evaluate/{set}/{puzzle}-{preset}-{run}.log",
+    localrule: True
     resources:
-        mem_mb=lambda wildcards: experiment.memory("evaluate", wildcards.set, wildcards.puzzle),
+        mem_mb=needed("evaluate", "mem_mb"),
+        runtime=needed("evaluate", "runtime"),
     params:
         code=experiment.code("evaluate"),
         known=lambda wildcards: experiment.evaluating_options(wildcards.set, wildcards.puzzle),
@@ -34,8 +36,10 @@ rule draw:
         ),
     log:
         "results/logs/draw/{set}/{puzzle}-{preset}-{run}.log",
+    localrule: True
     resources:
-        mem_mb=lambda wildcards: experiment.memory("draw", wildcards.set, wildcards.puzzle),
+        mem_mb=needed("draw", "mem_mb"),
+        runtime=needed("draw", "runtime"),
     params:
         code=experiment.code("draw"),
     shell:
@@ -59,8 +63,10 @@ rule draw_origins:
         "results/logs/draw_origins/{set}/{puzzle}-{preset}-{run}.log",
     wildcard_constraints:
         set=BAGS,
+    localrule: True
     resources:
-        mem_mb=lambda wildcards: experiment.memory("draw", wildcards.set, wildcards.puzzle),
+        mem_mb=needed("draw", "mem_mb"),
+        runtime=needed("draw", "runtime"),
     params:
         code=experiment.code("draw"),
     shell:
@@ -85,8 +91,10 @@ rule draw_images:
         "results/logs/draw_images/{set}/{puzzle}-{preset}-{run}.log",
     wildcard_constraints:
         set=BAGS,
+    localrule: True
     resources:
-        mem_mb=lambda wildcards: experiment.memory("draw", wildcards.set, wildcards.puzzle),
+        mem_mb=needed("draw", "mem_mb"),
+        runtime=needed("draw", "runtime"),
     params:
         code=experiment.code("draw"),
     shell:

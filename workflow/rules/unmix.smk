@@ -13,7 +13,8 @@ rule unmix:
     wildcard_constraints:
         set=BAGS,
     resources:
-        mem_mb=lambda wildcards: experiment.memory("compare", wildcards.set, wildcards.puzzle),
+        mem_mb=needed("unmix", "mem_mb"),
+        runtime=needed("unmix", "runtime"),
     params:
         code=experiment.code("unmix"),
     shell:
