@@ -29,7 +29,7 @@ from jigsaw.workers import Workers, shared_array
 log = logging.getLogger(__name__)
 
 FIRST_SHOWN = 5  # the paper's figures show generations 1 to 5 and the last
-OnGeneration = Callable[[int, np.ndarray], None]
+OnGeneration = Callable[[int, np.ndarray, np.ndarray], None]
 
 
 class Evolution(NamedTuple):
@@ -87,7 +87,7 @@ def evolve(
                 snapshots[shown.index(generation)] = population.layouts[best]
             log.debug("generation %d: best fitness %.1f, mean %.1f", generation, *history[generation, :2])
             if on_generation is not None:
-                on_generation(generation, history[generation])
+                on_generation(generation, history[generation], population.layouts[best])
     return Evolution(
         population.relations[best].copy(),
         population.layouts[best].copy(),
