@@ -20,4 +20,4 @@ rule solve:
         seed=lambda wildcards: experiment.seed + int(wildcards.run),
     shell:
         "jigsaw solve {input.edges:q} --out {output:q} {params.options} --seed {params.seed}"
-        " --workers {threads} --log {log:q}"
+        " --workers {threads} --quiet --log {log:q}"
