@@ -5,7 +5,7 @@ CORES ?= all
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: all setup test bench pictures lint format lock clean
+.PHONY: all setup test bench docs pictures lint format lock clean
 .DEFAULT_GOAL := all
 
 all: setup
@@ -30,6 +30,11 @@ test: setup
 bench: setup
 	@$(BIN)/python benchmarks/bench.py $(if $(QUICK),--quick)
 
+docs: setup
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement docs/requirements.txt
+	@$(BIN)/sphinx-build -W --keep-going --quiet docs build/docs
+	@echo "The documentation is in build/docs/index.html."
+
 pictures: setup
 	@$(BIN)/python docs/make_pictures.py
 
@@ -50,6 +55,9 @@ lock:
 	@$(VENV)-lock/bin/python -m pip install --quiet --upgrade .[dev]
 	@{ echo "# Every version pinned; made by \`make lock\`."; \
 	   $(VENV)-lock/bin/python -m pip freeze --exclude jigsaw; } > requirements.txt
+	@$(VENV)-lock/bin/python -m pip install --quiet .[docs]
+	@{ echo "# What \`make docs\` needs besides; made by \`make lock\`."; \
+	   $(VENV)-lock/bin/python -m pip freeze --exclude jigsaw | grep -vxFf requirements.txt; } > docs/requirements.txt
 	@rm -r $(VENV)-lock
 
 clean:
