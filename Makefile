@@ -5,7 +5,7 @@ CORES ?= all
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: all setup test test-faults test-slurm audit bench resources pictures lint format lock clean
+.PHONY: all setup test test-faults test-slurm audit bench resources docs pictures lint format lock clean
 .DEFAULT_GOAL := all
 
 all: setup
@@ -43,6 +43,11 @@ bench: setup
 resources: setup
 	@$(BIN)/python benchmarks/resources.py $(SIZES)
 
+docs: setup
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement docs/requirements.txt
+	@$(BIN)/sphinx-build -W --keep-going --quiet docs build/docs
+	@echo "The documentation is in build/docs/index.html."
+
 pictures: setup
 	@$(BIN)/python docs/make_pictures.py
 
@@ -66,8 +71,11 @@ lock:
 	   $(VENV)-lock/bin/python -m pip freeze --exclude jigsaw; } > requirements.txt
 	@$(VENV)-lock/bin/python -m pip install --quiet .[slurm]
 	@{ echo "# What Slurm needs besides requirements.txt, every version pinned; made by \`make lock\`."; \
-	   $(VENV)-lock/bin/python -m pip freeze --exclude jigsaw | grep --invert-match --line-regexp --file requirements.txt; \
-	 } > requirements-slurm.txt
+	   $(VENV)-lock/bin/python -m pip freeze --exclude jigsaw | grep -vxFf requirements.txt; } > requirements-slurm.txt
+	@$(VENV)-lock/bin/python -m pip install --quiet .[docs]
+	@{ echo "# What \`make docs\` needs besides; made by \`make lock\`."; \
+	   $(VENV)-lock/bin/python -m pip freeze --exclude jigsaw | grep -vxFf requirements.txt \
+	   | grep -vxFf requirements-slurm.txt; } > docs/requirements.txt
 	@rm -r $(VENV)-lock
 
 clean:

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import logging
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jigsaw.errors import JigsawError
 
 # Sub-commands import what they need when they run, so that --help is quick.
 if TYPE_CHECKING:
+    from jigsaw.live import Page
     from jigsaw.presets import Settings
+
+log = logging.getLogger(__name__)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,6 +65,8 @@ def parser() -> argparse.ArgumentParser:
     loudness = common.add_mutually_exclusive_group()
     loudness.add_argument("-q", "--quiet", action="store_true", help="say only what went wrong")
     loudness.add_argument("-v", "--verbose", action="store_true", help="say more")
+    telling = argparse.ArgumentParser(add_help=False)
+    telling.add_argument("--json", action="store_true", help="print the result as JSON, for programs")
 
     top = argparse.ArgumentParser(
         prog="jigsaw",
@@ -67,25 +75,26 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action=_Version, nargs=0, help="print the version")
     steps = top.add_subparsers(required=True, metavar="COMMAND")
 
-    def step(name: str, command: Any, text: str) -> argparse.ArgumentParser:
+    def step(name: str, command: Any, text: str, tells: bool = False) -> argparse.ArgumentParser:
+        parents = [common, telling] if tells else [common]
         added = steps.add_parser(
-            name, help=text, description=text[0].upper() + text[1:] + ".", parents=[common]
+            name, help=text, description=text[0].upper() + text[1:] + ".", parents=parents
         )
         added.set_defaults(command=command)
         return added
 
-    add = step("cut", _cut, "cut images into shuffled, turned pieces")
+    add = step("cut", _cut, "cut images into shuffled, turned pieces", tells=True)
     add.add_argument("images", nargs="+", metavar="IMAGE")
     add.add_argument("--pieces", required=True, metavar="P.h5", help="the pieces, for the solver")
     add.add_argument("--truth", required=True, metavar="T.h5", help="where they belong, for evaluation")
     _cutting_options(add)
     add.add_argument("--seed", type=int, default=0, help="decides order and turns (default: %(default)s)")
 
-    add = step("gather", _gather, "make a bag from a folder of square piece images")
+    add = step("gather", _gather, "make a bag from a folder of square piece images", tells=True)
     add.add_argument("folder", metavar="DIR")
     add.add_argument("--pieces", required=True, metavar="P.h5")
 
-    add = step("compare", _compare, "compare all edges with all others")
+    add = step("compare", _compare, "compare all edges with all others", tells=True)
     add.add_argument("pieces", metavar="P.h5")
     add.add_argument("--out", required=True, metavar="E.h5")
     add.add_argument("--measure", default="ssd", help="the dissimilarity (default: %(default)s)")
@@ -93,16 +102,17 @@ def parser() -> argparse.ArgumentParser:
     add.add_argument("--keep-orientation", action="store_true", help="the pieces are known to be upright")
     add.add_argument("--workers", type=int, default=1, help="threads (default: %(default)s)")
 
-    add = step("quality", _quality, "judge the measure of compared edges, given the truth")
+    add = step("quality", _quality, "judge the measure of compared edges, given the truth", tells=True)
     add.add_argument("edges", metavar="E.h5")
     add.add_argument("--truth", required=True, metavar="T.h5")
     add.add_argument("--out", required=True, metavar="quality.json")
     add.add_argument("--set", default="", help="name of the image set, for tables")
     add.add_argument("--puzzle", default="", help="name of the puzzle, for tables")
 
-    add = step("solve", _solve, "assemble the pieces")
+    add = step("solve", _solve, "assemble the pieces", tells=True)
     add.add_argument("edges", metavar="E.h5")
     add.add_argument("--out", required=True, metavar="S.h5")
+    add.add_argument("--pieces", metavar="P.h5", help="the pieces, for --live; the solver does not see them")
     _solver_options(add)
     add.add_argument(
         "--keep", type=int, default=0, metavar="N", help="keep the N best assemblies: this is an island"
@@ -111,12 +121,12 @@ def parser() -> argparse.ArgumentParser:
         "--islands", nargs="*", default=[], metavar="S.h5", help="islands from whose assemblies to start"
     )
 
-    add = step("unmix", _unmix, "tell the images of an assembly apart")
+    add = step("unmix", _unmix, "tell the images of an assembly apart", tells=True)
     add.add_argument("solution", metavar="S.h5")
     add.add_argument("--edges", required=True, metavar="E.h5", help="compared by any measure, best by fused")
     add.add_argument("--out", required=True, metavar="U.h5", help="the solution with its images told apart")
 
-    add = step("evaluate", _evaluate, "score a solution against the truth")
+    add = step("evaluate", _evaluate, "score a solution against the truth", tells=True)
     add.add_argument("solution", metavar="S.h5")
     add.add_argument("--truth", required=True, metavar="T.h5")
     add.add_argument("--pieces", required=True, metavar="P.h5")
@@ -155,7 +165,7 @@ def parser() -> argparse.ArgumentParser:
     add.add_argument("--published", metavar="FILE", help="published results to print beside ours")
     add.add_argument("--beside", nargs="*", metavar="SOLVER", help="which published solvers (default: all)")
 
-    add = step("run", _run, "do all of it for one puzzle")
+    add = step("run", _run, "do all of it for one puzzle", tells=True)
     add.add_argument("images", nargs="+", metavar="IMAGE")
     add.add_argument("--out", required=True, metavar="DIR", help="folder for every file of the data flow")
     _cutting_options(add)
@@ -218,6 +228,7 @@ def _solver_options(add: argparse.ArgumentParser) -> None:
         "--checkpoint", type=float, default=60.0, metavar="SECONDS",
         help="save the state so often, for the same command to go on from it (default: %(default)g)",
     )  # fmt: skip
+    add.add_argument("--live", action="store_true", help="serve a page, to this machine alone, that shows it")
 
 
 def _size(text: str) -> tuple[int, int]:
@@ -245,6 +256,33 @@ def naming(*files: str) -> Iterator[None]:
         raise JigsawError(f"{', '.join(files)}: {error}") from error
 
 
+def _tell(options: argparse.Namespace, result: dict[str, Any], table: str = "") -> None:
+    """Print the result of a command: as JSON if that is wanted, else as its table, if it has one."""
+    if options.json:
+        print(json.dumps(result))
+    elif table and not options.quiet:
+        print(table)
+
+
+@contextlib.contextmanager
+def _page(options: argparse.Namespace, settings: Settings) -> Iterator[Page | None]:
+    """Serve the live page while the block lasts, if it is wanted; on a terminal, until an interrupt."""
+    if not options.live:
+        yield None
+        return
+    if options.quiet:
+        raise JigsawError("--live has to say where its page is: leave out --quiet")
+    from jigsaw.live import Page
+
+    with Page(settings) as page:
+        log.info("to see it, open %s", page.address)
+        yield page
+        if sys.stderr.isatty():
+            log.info("%s is there until you press Ctrl-C", page.address)
+            with contextlib.suppress(KeyboardInterrupt):
+                threading.Event().wait()
+
+
 def _settings(options: argparse.Namespace) -> Settings:
     from jigsaw.presets import settings_of
 
@@ -257,31 +295,39 @@ def _crops(options: argparse.Namespace) -> list[str | None] | None:
 
 def _cut(options: argparse.Namespace) -> None:
     from jigsaw.pieces import cut, save_cut
+    from jigsaw.summary import of_bag
 
     bag, truth = cut(
         options.images, options.piece_size, options.seed, options.keep_orientation, options.missing,
         _crops(options),
     )  # fmt: skip
     save_cut(bag, truth, options.pieces, options.truth)
-    logging.getLogger(__name__).info("%s: %d pieces", options.pieces, len(bag))
+    log.info("%s: %d pieces", options.pieces, len(bag))
+    shapes = zip(truth.names, truth.shapes.tolist(), strict=True)
+    images = [{"image": name, "rows": rows, "columns": columns} for name, (rows, columns) in shapes]
+    _tell(options, {**of_bag(bag, options.pieces), "truth": options.truth, "images": images})
 
 
 def _gather(options: argparse.Namespace) -> None:
     from jigsaw.pieces import gather
+    from jigsaw.summary import of_bag
 
     bag = gather(options.folder)
     bag.save(options.pieces)
-    logging.getLogger(__name__).info("%s: %d pieces", options.pieces, len(bag))
+    log.info("%s: %d pieces", options.pieces, len(bag))
+    _tell(options, of_bag(bag, options.pieces))
 
 
 def _compare(options: argparse.Namespace) -> None:
     from jigsaw.dissimilarity import NEIGHBORS, compare
     from jigsaw.pieces import Bag
+    from jigsaw.summary import of_edges
 
     neighbors = NEIGHBORS if options.neighbors is None else options.neighbors
     bag = Bag.load(options.pieces)
     edges = compare(bag, options.measure, neighbors, options.workers, options.keep_orientation)
     edges.save(options.out)
+    _tell(options, of_edges(edges, options.out))
 
 
 def _quality(options: argparse.Namespace) -> None:
@@ -292,39 +338,56 @@ def _quality(options: argparse.Namespace) -> None:
 
     edges, truth = Edges.load(options.edges), Truth.load(options.truth)
     with naming(options.edges, options.truth):
-        report = quality(edges, truth)
-    write_json(options.out, {"set": options.set, "puzzle": options.puzzle, **report})
+        report = {"set": options.set, "puzzle": options.puzzle, **quality(edges, truth)}
+    write_json(options.out, report)
+    _tell(options, report)
 
 
 def _solve(options: argparse.Namespace) -> None:
     from jigsaw.checkpoints import Checkpoints
     from jigsaw.edges import Edges
     from jigsaw.logs import progress
+    from jigsaw.pieces import Bag
     from jigsaw.solution import Solution
     from jigsaw.solver import solve
+    from jigsaw.summary import of_solution, solution_table
 
+    if options.live != (options.pieces is not None):
+        raise JigsawError("--live shows the pieces that --pieces names: give both or neither")
     settings = _settings(options)
     checkpoints = Checkpoints(options.out, options.checkpoint)
     edges = Edges.load(options.edges)
     islands = [Solution.load(path) for path in options.islands]
-    with naming(options.edges, *options.islands), progress(settings.generations) as shown:
-        solution = solve(
-            edges, options.name or options.preset, settings, options.seed, options.workers, options.size,
-            options.one_image, shown, shown.searched, checkpoints, islands, options.keep,
-        )  # fmt: skip
-    solution.save(options.out)
-    checkpoints.remove()
+    with _page(options, settings) as page:
+        if page is not None:
+            bag = Bag.load(options.pieces)
+            if bag.digest != edges.pieces_digest:
+                raise JigsawError(f"{options.edges}, {options.pieces}: the edges are not those of the pieces")
+            page.pieces(bag)
+        with naming(options.edges, *options.islands), progress(settings, options.quiet, page) as shown:
+            solution = solve(
+                edges, options.name or options.preset, settings, options.seed, options.workers, options.size,
+                options.one_image, shown.generation, shown.step, checkpoints, islands, options.keep,
+            )  # fmt: skip
+        solution.save(options.out)
+        checkpoints.remove()
+        if page is not None:
+            page.done(solution)
+        told = of_solution(solution, options.out)
+        _tell(options, told, solution_table(told))
 
 
 def _unmix(options: argparse.Namespace) -> None:
     from jigsaw.edges import Edges
     from jigsaw.solution import Solution
+    from jigsaw.summary import of_solution
     from jigsaw.unmixing import unmix
 
     solution, edges = Solution.load(options.solution), Edges.load(options.edges)
     with naming(options.solution, options.edges):
         unmixed = unmix(solution, edges)
     unmixed.save(options.out)
+    _tell(options, of_solution(unmixed, options.out))
 
 
 def _evaluate(options: argparse.Namespace) -> None:
@@ -341,7 +404,9 @@ def _evaluate(options: argparse.Namespace) -> None:
     with naming(options.solution, options.truth, options.pieces):
         scores = evaluate(solution, truth, bag)
     names = {name: getattr(options, name) for name in ("set", "puzzle", "draw", "run")}
-    write_json(options.out, {**names, **scores})
+    record = {**names, **scores}
+    write_json(options.out, record)
+    _tell(options, record)
 
 
 def _draw(options: argparse.Namespace) -> None:
@@ -369,16 +434,21 @@ def _table(options: argparse.Namespace) -> None:
 def _run(options: argparse.Namespace) -> None:
     from jigsaw.logs import progress
     from jigsaw.puzzle import run
-    from jigsaw.tables import summary
+    from jigsaw.solution import Solution
+    from jigsaw.summary import score_table
 
     settings = _settings(options)
-    with progress(settings.generations) as shown:
-        scores = run(
-            options.images, options.out, options.name or options.preset, settings, options.piece_size,
-            options.keep_orientation, options.missing, options.seed, options.workers, options.size,
-            options.one_image, shown, shown.searched, _crops(options), options.checkpoint,
-        )  # fmt: skip
-    print(summary(scores))
+    with _page(options, settings) as page:
+        with progress(settings, options.quiet, page) as shown:
+            scores = run(
+                options.images, options.out, options.name or options.preset, settings, options.piece_size,
+                options.keep_orientation, options.missing, options.seed, options.workers, options.size,
+                options.one_image, shown.generation, shown.step, _crops(options), options.checkpoint,
+                None if page is None else page.pieces,
+            )  # fmt: skip
+        if page is not None:
+            page.done(Solution.load(Path(options.out, "solution.h5")))
+        _tell(options, scores, score_table(scores))
 
 
 def _fetch(options: argparse.Namespace) -> None:

@@ -11,7 +11,7 @@ from jigsaw.geometry import Places, relations_of, rotate_array
 from jigsaw.meter import Meter
 from jigsaw.pieces import Bag, Truth
 from jigsaw.provenance import VERSION, notes
-from jigsaw.separation import most_votes, motions, separation
+from jigsaw.separation import most_votes, separation, true_motions
 from jigsaw.solution import Solution
 
 
@@ -53,7 +53,7 @@ def _scores(solution: Solution, truth: Truth, bag: Bag) -> dict[str, Any]:
     duplicate = _duplicates(labels)
     clean = ~duplicate[wanted // 4] & ~duplicate[true[wanted] // 4]
     of_image = image[wanted // 4]
-    direct = most_votes(motions(solution, truth), image, len(truth.shapes))
+    direct = most_votes(true_motions(solution, truth), image, len(truth.shapes))
     apart = separation(solution, truth, true)
     places = Places(solution.layout)
     taken = np.zeros(len(bag), bool)

@@ -31,7 +31,7 @@ from jigsaw.workers import Workers, shared_array
 log = logging.getLogger(__name__)
 
 FIRST_SHOWN = 5  # the paper's figures show generations 1 to 5 and the last
-OnGeneration = Callable[[int, np.ndarray], None]
+OnGeneration = Callable[[int, np.ndarray, np.ndarray], None]
 
 
 class Evolution(NamedTuple):
@@ -106,13 +106,14 @@ def evolve(
                 pool.run(range(settings.elite, settings.population), generation)
             fitness = population.fitness
             history[generation] = fitness.min(), fitness.mean(), fitness.max()
+            best = int(fitness.argmin())
             if generation in shown:
-                snapshots[shown.index(generation)] = population.layouts[int(fitness.argmin())]
+                snapshots[shown.index(generation)] = population.layouts[best]
             log.debug("generation %d: best fitness %.1f, mean %.1f", generation, *history[generation, :2])
             done = generation
             checkpoints.offer()
             if on_generation is not None:
-                on_generation(generation, history[generation])
+                on_generation(generation, history[generation], population.layouts[best])
     population = generations[settings.generations % 2]
     best = int(population.fitness.argmin())
     return Evolution(

@@ -35,7 +35,7 @@ _PATIENCE = 3  # passes over all bad edges without any gain before a member is l
 _GLOBAL_SHARE = 0.01  # of moves that cut everywhere,
 _GLOBAL_PIECES = 4.0  # and how many pieces they may cost a move, on average
 
-OnRound = Callable[[str, float], None]
+OnRound = Callable[[str, float, np.ndarray], None]
 
 
 class Member(NamedTuple):
@@ -96,7 +96,8 @@ class Pool:
             threads.shutdown(wait=False, cancel_futures=True)  # an interrupt does not wait for tasks
         if made:
             log.debug("%s: gains %s", name, ", ".join(f"{member.gain:.1f}" for member in made))
-            self.on_round(name, best_of(made).gain)
+            best = best_of(made)
+            self.on_round(name, best.gain, best.layout)
         return made
 
     def _make_once(self, task: Task, number: int) -> Member:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from jigsaw.evaluation import evaluate
 from jigsaw.files import write_json
 from jigsaw.genetic import OnGeneration
 from jigsaw.images import write_image
-from jigsaw.pieces import PIECE_SIZE, cut, save_cut
+from jigsaw.pieces import PIECE_SIZE, Bag, cut, save_cut
 from jigsaw.pool import OnRound
 from jigsaw.presets import Settings, settings_of
 from jigsaw.solver import check_run, solve
@@ -37,11 +37,13 @@ def run(
     on_round: OnRound | None = None,
     crops: Sequence[str | None] | None = None,
     checkpoint: float = INTERVAL,
+    on_cut: Callable[[Bag], None] | None = None,
 ) -> dict[str, Any]:
     """Cut images, compare, solve, tell the images apart, evaluate and draw; return the scores.
 
     With `keep_orientation` the pieces are not turned, and the solver knows it; with `one_image` no images are
     told apart. `crops` are as in `cut`; `checkpoint` is the number of seconds after which the state is saved.
+    `on_cut` is called with the pieces, `on_generation` and `on_round` as in `solve`.
     """
     folder = Path(out)
     checkpoints = Checkpoints(folder / "solution.h5", checkpoint)
@@ -49,6 +51,8 @@ def run(
     check_run(seed, workers)
     bag, truth = cut(images, piece_size, seed, keep_orientation, missing, crops)
     save_cut(bag, truth, folder / "pieces.h5", folder / "truth.h5")
+    if on_cut is not None:
+        on_cut(bag)
     edges = compare(bag, settings.measure, workers=workers, upright=keep_orientation)
     edges.save(folder / "edges.h5")
     solution = solve(

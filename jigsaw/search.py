@@ -85,9 +85,10 @@ def search(
     one_image
         Whether all pieces are known to be of one image.
     on_round
-        Called with a name and the best gain after each step.
+        Called after each step with its name, and gain and layout of its best assembly; in the layout, a piece
+        that is not placed has turn -1.
     """
-    pool = Pool(bonds, seed, workers, budget, on_round or (lambda name, gain: None))
+    pool = Pool(bonds, seed, workers, budget, on_round or (lambda name, gain, layout: None))
     members = pool.make("improve", [Task(member, passes) for member in start_with(layouts)])
     best = _in_frames(pool, members, rounds, passes, size, one_image)
     if best is None:

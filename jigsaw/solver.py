@@ -67,9 +67,11 @@ def solve(
     one_image
         Whether all pieces are known to be of one image; otherwise the search tells images apart.
     on_generation
-        Called after each generation with its number and its best, mean and worst fitness.
+        Called after each generation with its number, its best, mean and worst fitness, and its best layout,
+        which is to be copied if it is to be kept.
     on_round
-        Called after each step of the search with its name and the fitness of its best assembly.
+        Called after each step of the search with its name, and gain and layout of its best assembly; a piece
+        that is not placed has turn -1.
     checkpoints
         Where the state is saved, and where that of the same run, if it was interrupted, is found.
     islands

@@ -8,8 +8,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from tabulate import tabulate
-
 from jigsaw.bag_tables import drawn_bags_table, mixed_bags_table
 from jigsaw.errors import JigsawError
 from jigsaw.files import write_json, write_text
@@ -244,22 +242,6 @@ def measures_table(records: Sequence[Record]) -> Table:
         "seconds: comparing."
     )
     return Table("Measures", columns, rows, [meaning])
-
-
-def summary(scores: Record) -> str:
-    """Return the scores of one puzzle for the terminal."""
-    rows = [
-        ("pieces", str(scores["pieces"])),
-        ("images", f"{scores['images']}, found {scores['images_found']}"),
-        ("neighbor", as_percent(scores["neighbor"]) + " %"),
-        ("  identical pieces equal", as_percent(scores["neighbor_identical"]) + " %"),
-        ("  ceiling", as_percent(scores["ceiling"]) + " %"),
-        ("direct", as_percent(scores["direct"]) + " %"),
-        ("perfect", as_yes(scores["perfect"])),
-        ("pixel-perfect", as_yes(scores["pixel_perfect"])),
-        ("seconds", as_seconds(scores["seconds"])),
-    ]
-    return tabulate(rows, tablefmt="plain", disable_numparse=True)
 
 
 _METRICS = (

@@ -18,7 +18,7 @@ from jigsaw.chromosome import Population, costs_of, fitness_of
 from jigsaw.dissimilarity import compare
 from jigsaw.errors import JigsawError
 from jigsaw.genetic import keep_elite
-from jigsaw.geometry import relations_of
+from jigsaw.geometry import normalised, relations_of
 from jigsaw.pieces import Bag, cut
 from jigsaw.presets import PRESETS, Settings, settings_of
 from jigsaw.solver import solve
@@ -127,11 +127,15 @@ def test_the_best_of_the_first_five_generations_and_of_the_last_is_kept(noise, g
 
 def test_every_generation_is_announced_once(noise):
     told = []
-    solution = solve(
-        noise, settings=SMALL, on_generation=lambda number, fitness: told.append((number, *fitness))
-    )
-    assert [number for number, *_ in told] == list(range(9))
-    np.testing.assert_array_equal([fitness for _, *fitness in told], solution.history)
+
+    def tell(number, fitness, layout):
+        told.append((number, fitness, layout.copy()))
+
+    solution = solve(noise, settings=SMALL, on_generation=tell)
+    assert [number for number, _, _ in told] == list(range(9))
+    np.testing.assert_array_equal([fitness for _, fitness, _ in told], solution.history)
+    for number, snapshot in zip(solution.shown, solution.snapshots, strict=True):
+        np.testing.assert_array_equal(normalised(told[number][2]), snapshot)
 
 
 def test_the_elite_are_the_best_in_order():
@@ -333,7 +337,7 @@ def test_after_solving_no_worker_is_left(noise):
     before = {child.pid for child in psutil.Process().children(recursive=True)}
     during = set()
 
-    def look(number, fitness):
+    def look(number, fitness, layout):
         during.update(child.pid for child in psutil.Process().children(recursive=True))
 
     solve(noise, settings=SMALL, workers=2, on_generation=look)

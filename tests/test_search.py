@@ -98,12 +98,12 @@ def test_the_search_ends_with_the_best_it_has_seen(seed):
     puzzle = puzzle_of(rng.integers(0, 256, (41, 3, 3, 3), dtype=np.uint8))
     starts = [random_layout(i, 41, 8) for i in range(3)]
     told = []
-    found = search(puzzle.bonds, starts, 4, 1, seed, on_round=lambda name, gain: told.append((name, gain)))
+    found = search(puzzle.bonds, starts, 4, 1, seed, on_round=lambda *step: told.append(step))
     assert not found.framed
-    assert [name for name, _ in told if name.startswith("round")] == [f"round {i}" for i in range(1, 5)]
+    assert [name for name, *_ in told if name.startswith("round")] == [f"round {i}" for i in range(1, 5)]
     end = Table(puzzle, found.layout)
     end.assert_whole()
-    gains = [Table(puzzle, layout).total for layout in starts] + [gain for _, gain in told]
+    gains = [Table(puzzle, layout).total for layout in starts] + [gain for _, gain, _ in told]
     assert end.total >= max(gains) - 1e-3
 
 
@@ -335,11 +335,14 @@ def test_every_step_is_announced(landscape):
     bonds, true = landscape
     told = []
     starts = [random_layout(i, len(true), 8) for i in range(2)]
-    search(bonds, starts, 2, 4, 0, on_round=lambda name, gain: told.append((name, gain)))
-    names = [name for name, _ in told]
+    search(bonds, starts, 2, 4, 0, on_round=lambda *step: told.append(step))
+    names = [name for name, *_ in told]
     assert names[:2] == ["improve", "frame"]
     assert names[-3:] == ["improve", "round 1", "round 2"]
-    assert all(gain > 0 for _, gain in told)
+    assert all(gain > 0 for _, gain, _ in told)
+    for _, _, layout in told:
+        placed = layout[layout[:, 2] >= 0]
+        assert len(np.unique(placed[:, :2], axis=0)) == len(placed) > 0
 
 
 # --- Few pieces, odd pieces ---------------------------------------------------------------------------

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jigsaw.errors import JigsawError
-from jigsaw.tables import make_table, read_published, read_records, summary
+from jigsaw.summary import score_table
+from jigsaw.tables import make_table, read_published, read_records
 
 PUBLISHED = {
     "smith": {
@@ -170,7 +171,7 @@ def test_scores_without_names_are_fine(make):
 
 @given(st.floats(0.999, 1, exclude_max=True))
 def test_less_than_all_is_never_shown_as_all(share):
-    shown = summary(record(neighbor=share, perfect=False))
+    shown = score_table(record(neighbor=share, perfect=False))
     assert "100.00" not in next(line for line in shown.splitlines() if line.startswith("neighbor"))
 
 
@@ -189,7 +190,7 @@ def test_all_is_shown_as_all(make):
 
 @given(st.floats(0, 0.999))
 def test_shares_are_shown_to_a_hundredth_of_a_percent(share):
-    line = summary(record(neighbor=share)).splitlines()[2]
+    line = score_table(record(neighbor=share)).splitlines()[2]
     assert abs(float(line.split()[1]) - 100 * share) <= 0.0050001
 
 

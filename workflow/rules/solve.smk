@@ -44,4 +44,4 @@ rule solve:
         seed=lambda wildcards: experiment.seed_of(int(wildcards.run)),
     shell:
         "jigsaw solve {input.edges:q} --out {output:q} {params.options} --seed {params.seed}"
-        " --islands {input.islands:q} --workers {threads} --log {log:q}"
+        " --islands {input.islands:q} --workers {threads} --quiet --log {log:q}"
