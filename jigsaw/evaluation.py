@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,14 +11,22 @@ from jigsaw.geometry import Places, relations_of, rotate_array
 from jigsaw.meter import Meter
 from jigsaw.pieces import Bag, Truth
 from jigsaw.provenance import VERSION, notes
-from jigsaw.separation import most_votes, motions, separation
+from jigsaw.separation import most_votes, separation, true_motions
 from jigsaw.solution import Solution
 
+if TYPE_CHECKING:
+    from jigsaw.edges import Edges
 
-def evaluate(solution: Solution, truth: Truth, bag: Bag) -> dict[str, Any]:
-    """Return the scores of a solution, as scores.json holds them."""
+
+def evaluate(solution: Solution, truth: Truth, bag: Bag, edges: Edges | None = None) -> dict[str, Any]:
+    """Return the scores of a solution, as scores.json holds them.
+
+    Given the edges it was made from, the fitness of the true images is told too.
+    """
     with Meter() as meter:
         scores = _scores(solution, truth, bag)
+        if edges is not None:
+            scores["true_fitness"] = _true_fitness(solution, truth, edges)
     record = notes("evaluate", meter, solution.notes)
     stages = record["stages"]
     return {
@@ -52,7 +60,8 @@ def _scores(solution: Solution, truth: Truth, bag: Bag) -> dict[str, Any]:
     duplicate = _duplicates(labels)
     clean = ~duplicate[wanted // 4] & ~duplicate[true[wanted] // 4]
     of_image = image[wanted // 4]
-    direct = most_votes(motions(solution, truth), image, len(truth.shapes))
+    direct = most_votes(true_motions(solution, truth), image, len(truth.shapes))
+    identical = stand_for_true(true, found, labels)[1].sum()
     apart = separation(solution, truth, true)
     places = Places(solution.layout)
     taken = np.zeros(len(bag), bool)
@@ -80,7 +89,7 @@ def _scores(solution: Solution, truth: Truth, bag: Bag) -> dict[str, Any]:
     return {
         "neighbor": neighbor,
         "perfect": neighbor == 1,
-        "neighbor_identical": _same_pairs(true, found, labels),
+        "neighbor_identical": 2 * int(identical) / len(wanted) if len(wanted) else 1.0,
         "pixel_perfect": all(row["pixel_perfect"] for row in per_image),
         "ceiling": _share(clean),
         "direct": float(
@@ -94,7 +103,16 @@ def _scores(solution: Solution, truth: Truth, bag: Bag) -> dict[str, Any]:
         "images_found": len(np.unique(solution.image)),
         "per_image": per_image,
         "fitness": solution.fitness,
+        "history": [round(float(best), 3) for best in solution.history[:, 0]],
     }
+
+
+def _true_fitness(solution: Solution, truth: Truth, edges: Edges) -> float:
+    from jigsaw.chromosome import costs_of, fitness_of  # compiled kernels take a while to load
+
+    if solution.edges_digest != edges.digest:
+        raise JigsawError("the solution was not made from these edges: give those it was made from")
+    return float(fitness_of(costs_of(edges), relations_of(true_layout(truth)).reshape(-1)))
 
 
 def true_layout(truth: Truth) -> np.ndarray:
@@ -131,24 +149,25 @@ def _duplicates(labels: np.ndarray) -> np.ndarray:
     return counts[inverse] > 1
 
 
-def _same_pairs(true: np.ndarray, found: np.ndarray, labels: np.ndarray) -> float:
-    """Return the share of true adjacencies found, identical pieces being interchangeable."""
+def stand_for_true(true: np.ndarray, found: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the found relations, each by its lesser edge, and which stand for a true one.
 
-    def pairs(relations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    Identical pieces are interchangeable: of relations that look alike, as many count as there should be,
+    those that are right without exchange first.
+    """
+    pairs = []
+    for relations in (true, found):
         e = np.flatnonzero(relations > np.arange(len(relations)))
-        ends = np.sort(np.column_stack([labels[e], labels[relations[e]]]), axis=1)
-        return np.unique(ends, axis=0, return_counts=True)
-
-    (true_pairs, true_counts), (found_pairs, found_counts) = pairs(true), pairs(found)
-    total = int(true_counts.sum())
-    if total == 0:
-        return 1.0
-    counts = {tuple(pair): count for pair, count in zip(found_pairs.tolist(), found_counts, strict=True)}
-    common = sum(
-        min(count, counts.get(tuple(pair), 0))
-        for pair, count in zip(true_pairs.tolist(), true_counts, strict=True)
-    )
-    return int(common) / total
+        pairs.append((e, np.sort(np.column_stack([labels[e], labels[relations[e]]]), axis=1)))
+    (_, true_ends), (edges, found_ends) = pairs
+    _, look = np.unique(np.concatenate([true_ends, found_ends]), axis=0, return_inverse=True)
+    wanted = np.bincount(look[: len(true_ends)], minlength=look.max(initial=-1) + 1)
+    look = look[len(true_ends) :]
+    order = np.lexsort((found[edges] != true[edges], look))
+    firsts = np.searchsorted(look[order], look[order])
+    stand = np.empty(len(edges), bool)
+    stand[order] = np.arange(len(edges)) - firsts < wanted[look[order]]
+    return edges, stand
 
 
 def _appears(

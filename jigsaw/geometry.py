@@ -28,6 +28,25 @@ def turn_pixels(pixels: np.ndarray, turns: np.ndarray) -> np.ndarray:
     return turned
 
 
+def motions(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Return for each piece the rigid motion, (turn, x, y), that brings it from one layout into another."""
+    turns = (after[:, 2] - before[:, 2]) % 4
+    turned = np.stack([rotate_array(before[:, :2], r) for r in range(4)])[turns, np.arange(len(turns))]
+    return np.column_stack([turns, after[:, :2] - turned])
+
+
+def most_common(motions: np.ndarray) -> np.ndarray:
+    """Return the motion that most pieces go through."""
+    kinds, votes = np.unique(motions, axis=0, return_counts=True)
+    return kinds[votes.argmax()]
+
+
+def moved(layout: np.ndarray, motion: np.ndarray) -> np.ndarray:
+    """Return a layout moved as a whole."""
+    places = rotate_array(layout[:, :2], int(motion[0])) + motion[1:]
+    return np.column_stack([places, (layout[:, 2] + motion[0]) % 4])
+
+
 class Places:
     """Finds the piece at a place of a layout, in memory linear in the number of pieces."""
 

@@ -50,12 +50,13 @@ def run(
     edges.save(folder / "edges.h5")
     solution = solve(edges, preset, settings, seed, workers, size, one_image, on_generation, on_round)
     if needs_unmixing(solution):
+        telling = edges
         if edges.measure != settings_of("best").measure:
-            edges = compare(bag, settings_of("best").measure, workers=workers, upright=keep_orientation)
-        solution = unmix(solution, edges)
+            telling = compare(bag, settings_of("best").measure, workers=workers, upright=keep_orientation)
+        solution = unmix(solution, telling)
     solution.save(folder / "solution.h5")
     write_image(folder / "assembled.png", draw(solution, bag))
     save_images(folder / "images", draw_images(solution, bag))
-    scores = evaluate(solution, truth, bag)
+    scores = evaluate(solution, truth, bag, edges)
     write_json(folder / "scores.json", scores)
     return scores

@@ -54,6 +54,16 @@ def read_records(
     return records
 
 
+def chosen(records: list[Record], presets: Sequence[str] | None) -> list[Record]:
+    """Return the records of the given presets, in their order; all, if none are given."""
+    if presets is None:
+        return records
+    found = [record for preset in presets for record in records if record["preset"] == preset]
+    if not found:
+        raise JigsawError(f"none of the records is of preset {', '.join(presets)}")
+    return found
+
+
 def read_published(path: str | os.PathLike[str] | None, beside: Sequence[str] | None = None) -> list[Record]:
     """Read the data file of published results, all of it or that of the named solvers."""
     if path is None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jigsaw.geometry import rotate_array
+from jigsaw.geometry import motions
 from jigsaw.pieces import Truth
 from jigsaw.solution import Solution
 
@@ -42,7 +42,7 @@ def separation(solution: Solution, truth: Truth, true: np.ndarray) -> Separation
     shared = table()
     foreign = shared.sum(axis=0) - shared
     most = shared.sum(axis=1)[:, None] + foreign
-    placed = most_votes(motions(solution, truth), cell, int(np.prod(shape))).reshape(shape)
+    placed = most_votes(true_motions(solution, truth), cell, int(np.prod(shape))).reshape(shape)
     found = solution.relations.reshape(-1)
     within = np.where(solved[found // 4] == np.repeat(solved, 4), found, -1)
     sides = table((within == true).reshape(-1, 4).sum(axis=1))
@@ -55,12 +55,9 @@ def separation(solution: Solution, truth: Truth, true: np.ndarray) -> Separation
     )
 
 
-def motions(solution: Solution, truth: Truth) -> np.ndarray:
+def true_motions(solution: Solution, truth: Truth) -> np.ndarray:
     """Return for each piece the rigid motion of its image, (turn, x, y), that brings it where it lies."""
-    turns = (solution.layout[:, 2] - truth.places[:, 3]) % 4
-    true = truth.places[:, [2, 1]]  # x, y
-    turned = np.stack([rotate_array(true, r) for r in range(4)])[turns, np.arange(len(turns))]
-    return np.column_stack([turns, solution.layout[:, :2] - turned])
+    return motions(truth.places[:, [2, 1, 3]], solution.layout)
 
 
 def most_votes(motions: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:

@@ -18,6 +18,12 @@ def kernels_of_preset(wildcards):
     return kernels("search" if searching else "solve")
 
 
+def compared(wildcards):
+    """Return the edges from which a preset solves a puzzle."""
+    measure = experiment.settings(wildcards.preset).measure
+    return f"results/puzzles/{wildcards.set}/{wildcards.puzzle}/edges-{measure}.h5"
+
+
 def solved(wildcards):
     """Return the solution to look at: that of a mixed bag with its images told apart."""
     told_apart = wildcards.set != BAGS or experiment.settings(wildcards.preset).members > 0
@@ -49,13 +55,12 @@ def files_of(pattern, sets):
 
 
 def pictures(wildcards):
-    """Return the pictures of all solved puzzles, and the further ones of mixed bags."""
-    run = "results/puzzles/{set}/{puzzle}/{preset}/{run}"
-    mixed = [name for name in SETS if name == BAGS]
+    """Return the pictures of the runs that the summary tables and the report are about."""
     return [
-        *files_of(f"{run}/assembled.png", SETS),
-        *files_of(f"{run}/origins.png", mixed),
-        *files_of(f"{run}/images", mixed),
+        f"results/pictures/{job.set}/{job.puzzle}/{job.preset}/{job.run}"
+        for name in SETS
+        for job in jobs(name)
+        if job.preset in experiment.presets()
     ]
 
 

@@ -3,9 +3,7 @@
 
 rule solve:
     input:
-        edges=lambda wildcards: "results/puzzles/{set}/{puzzle}/edges-{measure}.h5".format(
-            measure=experiment.settings(wildcards.preset).measure, **wildcards
-        ),
+        edges=compared,
         kernels=kernels_of_preset,
     output:
         "results/puzzles/{set}/{puzzle}/{preset}/{run}/solution.h5",
