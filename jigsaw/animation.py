@@ -13,15 +13,15 @@ from PIL import Image
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from jigsaw.course import course
-from jigsaw.drawing import BACKGROUND, bag_layout, check_one_puzzle, shrunk
+from jigsaw.course import course, upright
+from jigsaw.drawing import BACKGROUND, bag_beside, check_one_puzzle, shrunk
 from jigsaw.errors import JigsawError
 from jigsaw.files import replacing
 from jigsaw.geometry import motions, relations_of
-from jigsaw.pieces import Bag
+from jigsaw.pieces import Bag, Truth
 from jigsaw.solution import Solution
 
-LONGEST = 560  # side of the film, in pixels
+LONGEST = {"webp": 560, "gif": 400}  # side of a film, in pixels
 _STEPS = 12  # frames from one layout to the next
 _STEP = 50  # milliseconds a frame is shown,
 _REST = 700  # a layout,
@@ -36,34 +36,48 @@ class View(NamedTuple):
     scale: float
 
 
-def animate(solution: Solution, bag: Bag, out: str | os.PathLike[str]) -> None:
-    """Write a film of a run, WebP or GIF by the ending: the bag, the generations shown, the solution."""
-    check_one_puzzle(solution, bag, None)
-    kind = {".webp": "WEBP", ".gif": "GIF"}.get(Path(out).suffix.lower())
-    if kind is None:
+def animate(solution: Solution, bag: Bag, out: str | os.PathLike[str], truth: Truth | None = None) -> None:
+    """Write a film of a run, WebP or GIF by the ending: the bag, the generations shown, the solution.
+
+    It is upright, if the truth is given.
+    """
+    check_one_puzzle(solution, bag, truth)
+    stages = course(upright(solution, truth) if truth else solution)
+    write_film([stage.layout for stage in stages], bag.pixels, out)
+
+
+def write_film(layouts: Sequence[np.ndarray], pixels: np.ndarray, out: str | os.PathLike[str]) -> None:
+    """Write a film that begins with the bag and goes from layout to layout."""
+    kind = Path(out).suffix.lower().removeprefix(".")
+    if kind not in LONGEST:
         raise JigsawError(f"{out}: a film is written as .webp or .gif; choose one of these endings")
-    layouts = [stage.layout for stage in course(solution)]
-    columns, rows = np.ptp(layouts[-1][:, :2], axis=0) + 1
-    in_rows = bag_layout(len(bag), round(np.sqrt(len(bag) * columns / rows)) or 1)
-    frames, times = [], []
-    for frame, milliseconds in _frames([in_rows, *layouts], bag.pixels):
-        frames.append(Image.fromarray(frame if kind == "WEBP" else _on_background(frame)))
-        times.append(milliseconds)
+    drawn = list(_frames([bag_beside(layouts[-1]), *layouts], pixels, LONGEST[kind]))
+    frames = [Image.fromarray(frame) for frame, _ in drawn]
+    times = [milliseconds for _, milliseconds in drawn]
+    if kind == "gif":
+        frames = _with_one_palette(frames)
     with replacing(out) as temporary:
         frames[0].save(
-            temporary, format=kind, save_all=True, append_images=frames[1:], duration=times, loop=0,
+            temporary, format=kind.upper(), save_all=True, append_images=frames[1:], duration=times, loop=0,
             quality=_QUALITY, method=0, minimize_size=False,
         )  # fmt: skip
 
 
-def _on_background(frame: np.ndarray) -> np.ndarray:
-    return np.where(frame[..., 3:] > 0, frame[..., :3], np.array(BACKGROUND, np.uint8))
+def _with_one_palette(frames: Sequence[Image.Image]) -> list[Image.Image]:
+    """Return frames in the colours of the first, which shows all pieces, on the background."""
+    palette = frames[0].convert("RGB").quantize(255)
+    palette.putpalette([*palette.getpalette()[: 255 * 3], *BACKGROUND])
+    blank = Image.new("RGBA", frames[0].size, BACKGROUND)
+    flat = (Image.alpha_composite(blank, frame).convert("RGB") for frame in frames)
+    return [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in flat]
 
 
-def _frames(layouts: Sequence[np.ndarray], pixels: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
+def _frames(
+    layouts: Sequence[np.ndarray], pixels: np.ndarray, longest: int
+) -> Iterator[tuple[np.ndarray, int]]:
     """Yield pictures with an alpha channel, and for how many milliseconds each is shown."""
     extent = np.ptp(layouts[-1][:, :2], axis=0) + 1
-    width, height = (int(side) for side in np.ceil(LONGEST * np.maximum(extent / extent.max(), 0.5)))
+    width, height = (int(side) for side in np.ceil(longest * np.maximum(extent / extent.max(), 0.5)))
     views = [_view(layout, width, height) for layout in layouts]
     texture = shrunk(pixels, min(pixels.shape[1], int(np.ceil(max(view.scale for view in views)))))
 
@@ -150,11 +164,11 @@ def _lay(
     texels = pieces.shape[1]
     scale = np.float32(texels / size)
     cos, sin = np.cos(turn) * scale, np.sin(turn) * scale
-    column = np.floor(cos * dx + sin * dy + texels / 2).astype(np.int32)
-    row = np.floor(cos * dy - sin * dx + texels / 2).astype(np.int32)
+    column = cos * dx + (sin * dy + np.float32(texels / 2))
+    row = cos * dy - (sin * dx - np.float32(texels / 2))
     inside = (column >= 0) & (column < texels) & (row >= 0) & (row < texels)
     inside &= (x >= 0) & (x < width) & (y >= 0) & (y < height)
     piece, at_y, at_x = np.nonzero(inside)
     x, y = corner[piece, 0] + at_x, corner[piece, 1] + at_y
-    canvas[y, x, :3] = pieces[piece, row[inside], column[inside]]
+    canvas[y, x, :3] = pieces[piece, row[inside].astype(np.int32), column[inside].astype(np.int32)]
     canvas[y, x, 3] = 255

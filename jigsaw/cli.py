@@ -130,7 +130,7 @@ def parser() -> argparse.ArgumentParser:
         help="which picture; origins and errors, coloured pieces and marks, and the original need the truth"
         " (default: assembled, or origins if the truth is given)",
     )
-    add.add_argument("--truth", metavar="T.h5", help="where the pieces belong")
+    add.add_argument("--truth", metavar="T.h5", help="where the pieces belong; turns a film upright")
     add.add_argument(
         "--longest",
         type=int,
@@ -369,7 +369,7 @@ def _draw(options: argparse.Namespace) -> None:
         if options.all:
             draw_all(solution, bag, truth, options.all)
         elif options.animate:
-            animate(solution, bag, options.animate)
+            animate(solution, bag, options.animate, truth)
         elif options.images:
             save_images(options.images, draw_images(solution, bag, truth))
         else:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from jigsaw.drawing import BACKGROUND, check_one_puzzle, draw_layout
+from jigsaw.evaluation import true_layout
 from jigsaw.geometry import most_common, motions, moved, normalised
-from jigsaw.pieces import Bag
+from jigsaw.pieces import Bag, Truth
 from jigsaw.solution import Solution
 
 _PANEL = 320  # pixels
@@ -39,14 +42,24 @@ def course(solution: Solution) -> list[Stage]:
     return stages
 
 
-def draw_course(solution: Solution, bag: Bag) -> np.ndarray:
-    """Return the stages of a run side by side, as the paper's figures do."""
-    check_one_puzzle(solution, bag, None)
-    stages = course(solution)
+def upright(solution: Solution, truth: Truth) -> Solution:
+    """Return the solution turned and shifted as a whole so that most pieces lie as in the true layout."""
+    motion = most_common(motions(solution.layout, true_layout(truth)))
+    return replace(solution, layout=moved(solution.layout, motion))
+
+
+def draw_course(solution: Solution, bag: Bag, truth: Truth | None = None) -> np.ndarray:
+    """Return the stages of a run side by side, as the paper's figures do; upright, if the truth is given."""
+    check_one_puzzle(solution, bag, truth)
+    return draw_stages(course(upright(solution, truth) if truth else solution), bag.pixels)
+
+
+def draw_stages(stages: Sequence[Stage], pixels: np.ndarray) -> np.ndarray:
+    """Return a strip of stages, each with its name below."""
     strip = Image.new("RGB", (len(stages) * (_PANEL + _GAP) - _GAP, _PANEL + 2 * _LETTERS), BACKGROUND)
     pen = ImageDraw.Draw(strip)
     for i, stage in enumerate(stages):
-        picture = Image.fromarray(draw_layout(normalised(stage.layout), bag.pixels, longest=_PANEL))
+        picture = Image.fromarray(draw_layout(normalised(stage.layout), pixels, longest=_PANEL))
         left = i * (_PANEL + _GAP)
         strip.paste(picture, (left + (_PANEL - picture.width) // 2, (_PANEL - picture.height) // 2))
         pen.text(

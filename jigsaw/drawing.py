@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from jigsaw.errors import JigsawError
 from jigsaw.evaluation import true_layout
@@ -23,7 +24,6 @@ BACKGROUND = (255, 255, 255)
 MARKS = {WRONG: (230, 40, 40), HARMLESS: (0, 150, 230)}
 _TINT = 102  # share of an image's colour in its pieces, of 256
 _FADE = 150  # share of grey in pieces that are right, where errors are marked
-_CHUNK = 2048  # pieces scaled at once
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -75,12 +75,17 @@ def draw_original(bag: Bag, truth: Truth, longest: int | None = None) -> np.ndar
 
 def draw_bag(bag: Bag, columns: int | None = None, longest: int | None = None) -> np.ndarray:
     """Return the pieces as they lie in the bag, in rows."""
-    return draw_layout(bag_layout(len(bag), columns), bag.pixels, longest=longest)
+    columns = columns or math.ceil(math.sqrt(len(bag)))
+    return draw_layout(_in_rows(len(bag), columns), bag.pixels, longest=longest)
 
 
-def bag_layout(pieces: int, columns: int | None = None) -> np.ndarray:
-    """Return the layout of pieces in rows, as they come and unturned."""
-    columns = columns or math.ceil(math.sqrt(pieces))
+def bag_beside(layout: np.ndarray) -> np.ndarray:
+    """Return the layout of pieces as they lie in the bag, in rows, in about the shape of another layout."""
+    columns, rows = np.ptp(layout[:, :2], axis=0) + 1
+    return _in_rows(len(layout), max(1, round(math.sqrt(len(layout) * columns / rows))))
+
+
+def _in_rows(pieces: int, columns: int) -> np.ndarray:
     number = np.arange(pieces)
     return np.column_stack([number % columns, number // columns, np.zeros_like(number)])
 
@@ -116,20 +121,13 @@ def draw_layout(
 
 
 def shrunk(pixels: np.ndarray, size: int) -> np.ndarray:
-    """Return the pieces, each scaled down by itself to `size` pixels, by averages over areas."""
-    before = pixels.shape[1]
+    """Return the pieces, each scaled down by itself to `size` pixels a side."""
+    n, before, _, channels = pixels.shape
     if size >= before:
         return pixels
-    ends = np.arange(size + 1) * before / size
-    pixel = np.arange(before)
-    cover = np.minimum(ends[1:, None], pixel + 1) - np.maximum(ends[:-1, None], pixel)
-    weights = (np.maximum(cover, 0) * size / before).astype(np.float32)
-    small = np.empty((len(pixels), size, size, pixels.shape[3]), np.uint8)
-    for first in range(0, len(pixels), _CHUNK):
-        some = slice(first, first + _CHUNK)
-        mean = np.einsum("iy,nyxc,jx->nijc", weights, pixels[some].astype(np.float32), weights, optimize=True)
-        small[some] = mean + 0.5
-    return small
+    column = Image.fromarray(np.ascontiguousarray(pixels).reshape(n * before, before, channels))
+    small = column.resize((size, n * size), Image.Resampling.BOX)  # a box reaches into no other piece
+    return np.asarray(small).reshape(n, size, size, channels)
 
 
 def colour_of(image: int) -> tuple[int, int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -128,12 +129,11 @@ def edge_labels(pixels: np.ndarray) -> np.ndarray:
     Pieces are the same if one, turned, equals the other pixel for pixel. (4 n) int64: label // 4 names
     the class of equal pieces.
     """
-    n = len(pixels)
-    turned = np.stack([np.rot90(pixels, -r, axes=(1, 2)) for r in range(4)], axis=1).reshape(4 * n, -1)
-    rows = np.ascontiguousarray(turned).view(np.dtype((np.void, turned.shape[1]))).reshape(-1)
+    turned = (np.rot90(pixels, -r, axes=(1, 2)).copy() for r in range(4))
+    digests = [[hashlib.blake2b(piece, digest_size=16).digest() for piece in pieces] for pieces in turned]
     # Number equal pictures alike; a piece's class is the least of its four, reached by turn `upright`.
-    _, number = np.unique(rows, return_inverse=True)
-    number = number.reshape(n, 4)
+    _, number = np.unique(np.array(digests, "V16"), return_inverse=True)
+    number = number.reshape(4, -1).T
     upright = number.argmin(axis=1)
     name = number.min(axis=1)
     # A piece that looks the same turned by `period` quarter turns has only that many kinds of edge.

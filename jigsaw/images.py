@@ -76,7 +76,7 @@ def write_image(path: str | os.PathLike[str], array: np.ndarray, quality: int | 
     longest = _LONGEST_SIDE.get(name, max(width, height))
     if max(width, height) > longest:
         raise JigsawError(f"{path}: {width} x {height} is too large for {name} ({longest} a side); use .png")
-    options = _WRITE_OPTIONS.get(name, {}) if quality is None else {"quality": quality}
+    options = _WRITE_OPTIONS.get(name, {}) if quality is None else {"quality": quality, "method": 2}
     with replacing(path) as temporary:
         Image.fromarray(array).save(temporary, format=name, **options)
 

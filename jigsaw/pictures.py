@@ -10,7 +10,6 @@ pictures.json   the stages of the run by name and file
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -18,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from jigsaw.animation import animate
-from jigsaw.course import course, draw_course
+from jigsaw.animation import write_film
+from jigsaw.course import course, draw_course, draw_stages, upright
 from jigsaw.drawing import (
-    bag_layout,
+    bag_beside,
     check_one_puzzle,
     draw,
     draw_bag,
@@ -35,7 +34,7 @@ from jigsaw.drawing import (
 from jigsaw.errors import JigsawError
 from jigsaw.evaluation import true_layout
 from jigsaw.files import write_json
-from jigsaw.geometry import most_common, motions, moved, normalised
+from jigsaw.geometry import normalised
 from jigsaw.images import write_image
 from jigsaw.mistakes import find_mistakes
 from jigsaw.pieces import Bag, Truth
@@ -59,7 +58,7 @@ def draw_one(
     if show == "bag":
         return draw_bag(bag, longest=longest)
     if show == "generations":
-        return draw_course(solution, bag)
+        return draw_course(solution, bag, truth)
     if truth is None:
         raise JigsawError(f"{show} cannot be shown without the truth: give --truth")
     if show == "errors":
@@ -78,17 +77,16 @@ def draw_all(solution: Solution, bag: Bag, truth: Truth | None, folder: str | os
     folder = Path(folder)
     extent = None
     if truth is not None:
-        layout, true, extent = _covering(solution.layout, truth)
-        solution = replace(solution, layout=layout)
+        solution, true, extent = _covering(solution, truth)
     columns, rows = extent or np.ptp(solution.layout[:, :2], axis=0) + 1
     pixels = shrunk(bag.pixels, max(1, LONGEST // max(columns, rows)))
-    pixels = np.concatenate([pixels, np.full((*pixels.shape[:3], 1), 255, np.uint8)], axis=3)
+    opaque = np.concatenate([pixels, np.full((*pixels.shape[:3], 1), 255, np.uint8)], axis=3)
 
     def write(name: str, layout: np.ndarray, longest: int = LONGEST, **more: Any) -> None:
-        picture = draw_layout(layout, pixels, longest=longest, **more)
+        picture = draw_layout(layout, opaque, longest=longest, **more)
         write_image(folder / f"{name}.webp", picture, _QUALITY)
 
-    write("bag", bag_layout(len(bag), round(math.sqrt(len(bag) * columns / rows)) or 1))
+    write("bag", bag_beside(solution.layout))
     write("assembled", solution.layout, extent=extent)
     write("thumbnail", normalised(solution.layout), _THUMBNAIL)
     if truth is not None:
@@ -98,27 +96,26 @@ def draw_all(solution: Solution, bag: Bag, truth: Truth | None, folder: str | os
             write("origins", solution.layout, origins=truth.places[:, 0])
     if len(np.unique(solution.image)) > 1:
         save_images(folder / "images", draw_images(solution, bag))
-    *before, last = course(solution)
+    stages = course(solution)
     shown = []
-    for i, stage in enumerate(before, 1):
+    for i, stage in enumerate(stages[:-1], 1):
         write(f"frames/{i}", normalised(stage.layout), _FRAME)
         shown.append({"name": stage.name, "file": f"frames/{i}.webp"})
-    shown.append({"name": last.name, "file": "assembled.webp"})
+    shown.append({"name": stages[-1].name, "file": "assembled.webp"})
     write_json(folder / "pictures.json", {"stages": shown})
-    write_image(folder / "generations.webp", draw_course(solution, bag), _QUALITY)
-    animate(solution, bag, folder / "animation.webp")
+    write_image(folder / "generations.webp", draw_stages(stages, pixels), _QUALITY)
+    write_film([stage.layout for stage in stages], pixels, folder / "animation.webp")
 
 
-def _covering(layout: np.ndarray, truth: Truth) -> tuple[np.ndarray, np.ndarray, tuple[int, int] | None]:
-    """Return the layout turned upright, the true one, and the extent of a frame that holds both at once.
+def _covering(solution: Solution, truth: Truth) -> tuple[Solution, np.ndarray, tuple[int, int] | None]:
+    """Return the solution turned upright, the true layout, and the extent of a frame that holds both at once.
 
     Images of a mixed bag lie in their own ways: their layouts have no frame in common.
     """
-    true = true_layout(truth)
-    laid = moved(layout, most_common(motions(layout, true)))
+    solution, true = upright(solution, truth), true_layout(truth)
     if len(truth.shapes) > 1:
-        return normalised(laid), true, None
-    both = np.concatenate([laid, true])
+        return replace(solution, layout=normalised(solution.layout)), true, None
+    both = np.concatenate([solution.layout, true])
     low = [*both[:, :2].min(axis=0), 0]
     columns, rows = np.ptp(both[:, :2], axis=0) + 1
-    return laid - low, true - low, (int(columns), int(rows))
+    return replace(solution, layout=solution.layout - low), true - low, (int(columns), int(rows))

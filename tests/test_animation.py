@@ -10,7 +10,7 @@ from PIL import Image, ImageSequence
 from puzzles import cut_noise, photograph, solution_of, true_layout, turned_layout
 
 from jigsaw.animation import Glide, animate
-from jigsaw.course import course, draw_course
+from jigsaw.course import course, draw_course, upright
 from jigsaw.drawing import BACKGROUND, draw, draw_bag
 from jigsaw.errors import JigsawError
 from jigsaw.geometry import motions, relations_of
@@ -112,7 +112,7 @@ def film(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("film") / f"run{request.param}"
     solution = evolved(bag, truth, members=1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("jigsaw.animation.LONGEST", 160)
+        patch.setattr("jigsaw.animation.LONGEST", {"webp": 160, "gif": 160})
         animate(solution, bag, path)
     with Image.open(path) as image:
         frames = [
@@ -147,6 +147,12 @@ def test_a_film_rests_at_its_stages_and_moves_smoothly_between(film):
     assert frames[0][0].shape[:2] == (120, 160)
     changes = [np.abs(a.astype(int) - b).mean() for (a, _), (b, _) in pairwise(frames)]
     assert max(changes) < 255 * 0.35
+
+
+def test_a_film_is_upright_if_the_truth_is_told():
+    bag, truth = cut_noise(3, 4)
+    solution = solution_of(turned_layout(true_layout(truth), 1), bag)
+    np.testing.assert_array_equal(upright(solution, truth).layout, true_layout(truth))
 
 
 def test_other_endings_are_refused(tmp_path):
