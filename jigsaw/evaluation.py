@@ -26,8 +26,8 @@ def evaluate(solution: Solution, truth: Truth, bag: Bag, edges: Edges | None = N
     """
     with Meter() as meter:
         scores = _scores(solution, truth, bag)
-        if edges is not None:
-            scores["true_fitness"] = _true_fitness(solution, truth, edges)
+    if edges is not None:
+        scores["true_fitness"] = _true_fitness(solution, truth, edges)
     record = notes("evaluate", meter, solution.notes)
     stages = record["stages"]
     return {

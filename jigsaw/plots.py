@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from jigsaw.files import replacing
-from jigsaw.records import Record, distinct, grouped
+from jigsaw.records import Record, distinct, grouped, in_order
 
 if TYPE_CHECKING:
     from jigsaw.table import Table
@@ -218,7 +218,7 @@ def _fitted(axes: Axes, pieces: np.ndarray, values: np.ndarray, name: str, colou
 def stages_plot(records: Sequence[Record]) -> Figure:
     """Draw the mean seconds of each stage, a bar a stage, a group a set, side by side for the presets."""
     sets, presets = distinct(records, "set"), distinct(records, "preset")
-    stages = list(dict.fromkeys(stage for record in records for stage in record.get("stages", {})))
+    stages = in_order(stage for record in records for stage in record.get("stages", {}))
     height = 0.8 / max(len(stages), 1)
     figure = Figure(figsize=(9, 1.2 + 0.13 * len(sets) * (len(stages) + 1)), layout="constrained")
     panels = figure.subplots(1, len(presets), sharey=True, sharex=True, squeeze=False)[0]

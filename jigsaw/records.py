@@ -27,6 +27,7 @@ UNMIXED: dict[str, Any] = {
     **dict.fromkeys(("images", "images_found", "foreign"), int),
     "per_image": list,
 }
+STAGES = ("cut", "compare", "solve", "unmix", "evaluate")
 JUDGED: dict[str, Any] = {
     **dict.fromkeys(("first_choice", "buddy_precision", "buddy_recall", "seconds"), (int, float)),
     "pieces": int,
@@ -97,6 +98,11 @@ def grouped(records: Iterable[Record], *keys: str) -> list[tuple[tuple[Any, ...]
     for record in records:
         groups.setdefault(tuple(record[key] for key in keys), []).append(record)
     return list(groups.items())
+
+
+def in_order(stages: Iterable[str]) -> list[str]:
+    """Return the names of stages, each once, in the order of the data flow."""
+    return sorted(set(stages), key=lambda stage: STAGES.index(stage) if stage in STAGES else len(STAGES))
 
 
 def citations(solvers: Sequence[Record]) -> list[str]:

@@ -25,6 +25,7 @@ from jigsaw.records import (
     chosen,
     distinct,
     grouped,
+    in_order,
     made_by,
     means,
     read_published,
@@ -113,6 +114,7 @@ def _run(record: Record, pictures: Path, folder: str) -> Record:
     if not index.is_file():
         raise JigsawError(f"{index.parent}: has no pictures; make them with `jigsaw draw --all`")
     kept = {key: record[key] for key in _KEPT if key in record}
+    kept["stages"] = {stage: record["stages"][stage] for stage in in_order(record.get("stages", {}))}
     if record["images"] == 1:
         kept["per_image"] = []
     return {"id": name, **kept, "folder": f"{folder}/{quote(name)}", "shown": read_json(index)["stages"]}
@@ -143,10 +145,15 @@ def _figures(records: Sequence[Record]) -> list[Record]:
 
 
 def _tables(records: Sequence[Record], solvers: Sequence[Record]) -> list[Table]:
-    """Return the tables: ours beside the published, bags, then ours in detail."""
+    """Return the tables: ours beside the published on the same images, then ours in detail."""
+    sets = set(distinct(records, "set"))
+    tables = [comparison_table(records, [solver for solver in solvers if sets & set(solver["results"])])]
     bags = [record for record in records if record["set"] == BAGS]
-    tables = [comparison_table(records, solvers)]
-    tables += [mixed_bags_table(bags, [solver for solver in solvers if solver.get("bags")])] if bags else []
+    if bags:
+        names = {record["draw"] or record["puzzle"] for record in bags}
+        tables.append(
+            mixed_bags_table(bags, [solver for solver in solvers if names & set(solver.get("bags", {}))])
+        )
     return [*tables, accuracy_table(records, []), performance_table(records)]
 
 

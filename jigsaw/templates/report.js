@@ -152,11 +152,11 @@ function drawFitness(generation) {
   place.replaceChildren();
   const history = run.history?.slice(1);
   if (!history?.length) return;
-  const [width, height, left, bottom] = [320, 150, 4, 18];
+  const [width, height, left] = [320, 160, 6];
   const values = [...history, run.fitness, run.true_fitness ?? run.fitness];
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const x = (i) => left + ((i - 1) / Math.max(history.length - 1, 1)) * (width - 2 * left);
-  const y = (value) => 14 + (1 - (value - low) / (high - low || 1)) * (height - bottom - 20);
+  const y = (value) => 10 + (1 - (value - low) / (high - low || 1)) * (height - 50);
   const svg = (name, attributes, text = "") => {
     const made = document.createElementNS("http://www.w3.org/2000/svg", name);
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
@@ -168,7 +168,7 @@ function drawFitness(generation) {
   if (run.true_fitness !== undefined) {
     const at = y(run.true_fitness);
     chart.append(svg("line", { class: "true", x1: left, x2: width - left, y1: at, y2: at }));
-    chart.append(svg("text", { x: width - left, y: at - 5, "text-anchor": "end" }, "true image"));
+    chart.append(svg("text", { x: width - left, y: at + 14, "text-anchor": "end" }, "true image"));
   }
   const last = generation > history.length || !generation;
   const seen = last ? history.length : generation;
@@ -245,8 +245,10 @@ function follow() {
 
 function step(by) {
   const at = visible.findIndex((id) => byId.get(id).set === run.set && byId.get(id).puzzle === run.puzzle);
-  const id = visible[(at + by + visible.length) % visible.length];
-  if (id) location.replace(`#${encodeURIComponent(id)}`);
+  const card = byId.get(visible[(at + by + visible.length) % visible.length]);
+  if (!card) return;
+  const same = runs.find((other) => other.set === card.set && other.puzzle === card.puzzle && other.preset === run.preset);
+  location.replace(`#${encodeURIComponent((same ?? card).id)}`);
 }
 
 view.addEventListener("close", () => {
