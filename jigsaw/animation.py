@@ -66,7 +66,7 @@ def write_film(layouts: Sequence[np.ndarray], pixels: np.ndarray, out: str | os.
 def _with_one_palette(frames: Sequence[Image.Image]) -> list[Image.Image]:
     """Return frames in the colours of the first, which shows all pieces, on the background."""
     palette = frames[0].convert("RGB").quantize(255)
-    palette.putpalette([*palette.getpalette()[: 255 * 3], *BACKGROUND])
+    palette.putpalette([*(palette.getpalette() or [])[: 255 * 3], *BACKGROUND])
     blank = Image.new("RGBA", frames[0].size, BACKGROUND)
     flat = (Image.alpha_composite(blank, frame).convert("RGB") for frame in frames)
     return [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in flat]

@@ -6,7 +6,7 @@ import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _INK = "#3d444d"  # text, axes and what is published
 _COLOURS = ("#e07a3f", "#3a86c0", "#5b9a5a", "#9a78b5", "#b8921b", "#c25b7a", "#5f9ea0", "#8a7f6a", "#6b7fd7")
 _DASHES = ((0, (6, 2)), (0, (2, 1.5)), (0, (6, 1.5, 1, 1.5)), (0, (1, 1)), (0, (9, 3)), (0, (3, 3)))
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "axes.edgecolor": _INK,
     "axes.grid": True,
     "axes.labelcolor": _INK,

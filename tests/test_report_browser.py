@@ -24,7 +24,7 @@ def place(tmp_path_factory):
     records = benchmark()
     (place / "scores.json").write_text(json.dumps(records))
     draw_runs(records, place / "pictures")
-    save_plots(records, [], place / "plots")
+    save_plots(records[::6], [], place / "plots")
     plots = sorted((place / "plots").iterdir())
     make_report([place / "scores.json"], place / "report.html", place / "pictures", plots)
     return place
