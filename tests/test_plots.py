@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from results import record
+from generated import record
 
 from jigsaw.plots import fitness_plot, save_plots
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from results import benchmark, draw_runs, record
+from generated import benchmark, draw_runs, record
 
 from jigsaw.errors import JigsawError
 from jigsaw.plots import save_plots

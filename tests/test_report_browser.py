@@ -5,8 +5,8 @@ import re
 import shutil
 
 import pytest
+from generated import benchmark, draw_runs
 from playwright.sync_api import sync_playwright
-from results import benchmark, draw_runs
 
 from jigsaw.plots import save_plots
 from jigsaw.report import make_report
