@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -188,18 +188,22 @@ def scaling_plot(records: Sequence[Record]) -> Figure:
             _fitted(axes, pieces[mine], np.array(values)[mine], preset, colour)
         axes.set_xscale("log")
         axes.set_yscale("log")
-        for axis in (axes.xaxis, axes.yaxis):
+        for axis, ends in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
             axis.set_major_formatter("{x:,g}")
-            axis.set_minor_formatter(_few)
+            axis.set_minor_formatter(_between_powers(*ends))
         axes.set_xlabel("pieces")
         axes.set_title(title, loc="left")
         axes.legend(fontsize=8, loc="upper left")
     return figure
 
 
-def _few(value: float, _: int) -> str:
-    """Label only the twos and fives between powers of ten."""
-    return f"{value:,g}" if f"{value:e}"[0] in "25" else ""
+def _between_powers(low: float, high: float) -> Callable[[float, float], str]:
+    """Return labels for ticks between powers of ten: for the twos and fives, or for all on a short axis."""
+
+    def label(value: float, _: float) -> str:
+        return f"{value:,.4g}" if high < 4 * low or f"{value:e}"[0] in "25" else ""
+
+    return label
 
 
 def _fitted(axes: Axes, pieces: np.ndarray, values: np.ndarray, name: str, colour: str) -> None:
