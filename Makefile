@@ -11,7 +11,8 @@ BIN := $(VENV)/bin
 all: setup
 	@env -u JIGSAW_DATA $(BIN)/snakemake --cores $(CORES) --config only=bundled,mixed_bags
 	@echo; cat results/tables/bundled.md; echo; cat results/tables/accuracy.md
-	@echo; echo "All tables are in results/tables/, the assembled pictures in results/puzzles/*/*/*/*/."
+	@echo; echo "All tables are in results/tables/, all pictures in results/pictures/. To look at them, open"
+	@echo "results/report.html"
 
 setup: $(VENV)/.complete
 
@@ -79,4 +80,5 @@ lock:
 	@rm -r $(VENV)-lock
 
 clean:
-	rm -rf $(VENV) .slurm .snakemake results/puzzles results/records results/tables results/logs results/images results/kernels
+	rm -rf $(VENV) .slurm .snakemake build results/puzzles results/pictures results/plots results/report.html \
+	  results/records results/tables results/logs results/images results/kernels

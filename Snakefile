@@ -50,6 +50,7 @@ include: "workflow/rules/solve.smk"
 include: "workflow/rules/unmix.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/tables.smk"
+include: "workflow/rules/report.smk"
 
 
 rule all:
@@ -57,4 +58,4 @@ rule all:
     input:
         expand("results/tables/{table}.{format}", table=[*SETS, *SUMMARIES], format=["csv", "md", "tex"]),
         further_tables,
-        pictures,
+        "results/report.html",

@@ -130,24 +130,40 @@ def parser() -> argparse.ArgumentParser:
     add.add_argument("solution", metavar="S.h5")
     add.add_argument("--truth", required=True, metavar="T.h5")
     add.add_argument("--pieces", required=True, metavar="P.h5")
+    add.add_argument("--edges", metavar="E.h5", help="tell the fitness of the true images too")
     add.add_argument("--out", required=True, metavar="scores.json")
     add.add_argument("--set", default="", help="name of the image set, for tables")
     add.add_argument("--puzzle", default="", help="name of the puzzle, for tables")
     add.add_argument("--draw", default="", help="name of the draw a mixed bag is one of, for tables")
     add.add_argument("--run", type=int, default=0, help="number of the run, for tables")
 
-    add = step("draw", _draw, "draw the assembled picture, or the images found in it")
+    add = step("draw", _draw, "draw a solution: the assembled picture, its errors, the course of the run")
     add.add_argument("solution", metavar="S.h5")
     add.add_argument("--pieces", required=True, metavar="P.h5")
     what = add.add_mutually_exclusive_group(required=True)
-    what.add_argument("--out", metavar="FILE", help="the whole assembly, an image file by its ending")
+    what.add_argument("--out", metavar="FILE", help="one picture, an image file by its ending")
     what.add_argument(
         "--images", metavar="DIR", help="each image found by itself: image-1.png, the largest, and so on"
     )
-    add.add_argument("--truth", metavar="T.h5", help="colour each piece by the image it came from")
+    what.add_argument("--animate", metavar="FILE", help="a film of the whole run, .webp or .gif")
+    what.add_argument("--all", metavar="DIR", help="all pictures and the film, as the report shows them")
+    add.add_argument(
+        "--show",
+        choices=("assembled", "origins", "errors", "original", "bag", "generations"),
+        help="which picture; origins and errors, coloured pieces and marks, and the original need the truth"
+        " (default: assembled, or origins if the truth is given)",
+    )
+    add.add_argument("--truth", metavar="T.h5", help="where the pieces belong; turns a film upright")
+    add.add_argument(
+        "--longest",
+        type=int,
+        default=4096,
+        metavar="PIXELS",
+        help="scale the picture down if a side is longer (default: %(default)s)",
+    )
 
     add = step("table", _table, "make a table of scores")
-    add.add_argument("scores", nargs="+", metavar="scores.json")
+    _record_options(add)
     add.add_argument(
         "--out",
         required=True,
@@ -159,11 +175,21 @@ def parser() -> argparse.ArgumentParser:
         default="puzzles",
         help="puzzles, mixed_bags, drawn_bags, accuracy, comparison, performance, ablation or measures",
     )
+
+    add = step("plot", _plot, "plot accuracy, fitness, scaling and stages of scores")
+    _record_options(add)
+    add.add_argument("--out", required=True, metavar="DIR", help="folder for accuracy.svg and so on")
+
+    add = step("report", _report, "make a page of scores, plots and pictures")
+    _record_options(add)
+    add.add_argument("--out", required=True, metavar="FILE.html")
     add.add_argument(
-        "--presets", nargs="*", metavar="PRESET", help="only these, in this order (default: all)"
+        "--pictures",
+        required=True,
+        metavar="DIR",
+        help="the pictures of each run, made by `draw --all`, in SET/PUZZLE/PRESET/RUN",
     )
-    add.add_argument("--published", metavar="FILE", help="published results to print beside ours")
-    add.add_argument("--beside", nargs="*", metavar="SOLVER", help="which published solvers (default: all)")
+    add.add_argument("--plots", nargs="*", default=[], metavar="FILE.svg", help="made by `plot`")
 
     add = step("run", _run, "do all of it for one puzzle", tells=True)
     add.add_argument("images", nargs="+", metavar="IMAGE")
@@ -185,6 +211,15 @@ def parser() -> argparse.ArgumentParser:
     )
     add.add_argument("measures", nargs="*", metavar="MEASURE", help="for these measures (default: all)")
     return top
+
+
+def _record_options(add: argparse.ArgumentParser) -> None:
+    add.add_argument("scores", nargs="+", metavar="scores.json")
+    add.add_argument(
+        "--presets", nargs="*", metavar="PRESET", help="only these, in this order (default: all)"
+    )
+    add.add_argument("--published", metavar="FILE", help="published results to show beside ours")
+    add.add_argument("--beside", nargs="*", metavar="SOLVER", help="which published solvers (default: all)")
 
 
 def _cutting_options(add: argparse.ArgumentParser) -> None:
@@ -391,6 +426,7 @@ def _unmix(options: argparse.Namespace) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
+    from jigsaw.edges import Edges
     from jigsaw.evaluation import evaluate
     from jigsaw.files import write_json
     from jigsaw.pieces import Bag, Truth
@@ -401,8 +437,9 @@ def _evaluate(options: argparse.Namespace) -> None:
         Truth.load(options.truth),
         Bag.load(options.pieces),
     )
-    with naming(options.solution, options.truth, options.pieces):
-        scores = evaluate(solution, truth, bag)
+    edges = Edges.load(options.edges) if options.edges else None
+    with naming(options.solution, options.truth, options.pieces, *filter(None, [options.edges])):
+        scores = evaluate(solution, truth, bag, edges)
     names = {name: getattr(options, name) for name in ("set", "puzzle", "draw", "run")}
     record = {**names, **scores}
     write_json(options.out, record)
@@ -410,25 +447,49 @@ def _evaluate(options: argparse.Namespace) -> None:
 
 
 def _draw(options: argparse.Namespace) -> None:
-    from jigsaw.drawing import draw, draw_images, save_images
+    from jigsaw.animation import animate
+    from jigsaw.drawing import draw_images, save_images
     from jigsaw.images import write_image
+    from jigsaw.pictures import draw_all, draw_one
     from jigsaw.pieces import Bag, Truth
     from jigsaw.solution import Solution
 
     solution, bag = Solution.load(options.solution), Bag.load(options.pieces)
     truth = Truth.load(options.truth) if options.truth else None
     with naming(options.solution, options.pieces, *filter(None, [options.truth])):
-        pictures = draw_images(solution, bag, truth) if options.images else [draw(solution, bag, truth)]
-    if options.images:
-        save_images(options.images, pictures)
-    else:
-        write_image(options.out, pictures[0])
+        if options.all:
+            draw_all(solution, bag, truth, options.all)
+        elif options.animate:
+            animate(solution, bag, options.animate, truth)
+        elif options.images:
+            save_images(options.images, draw_images(solution, bag, truth))
+        else:
+            picture = draw_one(solution, bag, truth, options.show, options.longest)
+    if options.out:
+        write_image(options.out, picture)
 
 
 def _table(options: argparse.Namespace) -> None:
     from jigsaw.tables import make_table
 
     make_table(options.scores, options.out, options.kind, options.published, options.beside, options.presets)
+
+
+def _plot(options: argparse.Namespace) -> None:
+    from jigsaw.plots import save_plots
+    from jigsaw.records import chosen, read_published, read_records
+
+    records = chosen(read_records(options.scores), options.presets)
+    save_plots(records, read_published(options.published, options.beside), options.out)
+
+
+def _report(options: argparse.Namespace) -> None:
+    from jigsaw.report import make_report
+
+    make_report(
+        options.scores, options.out, options.pictures, options.plots, options.published, options.beside,
+        options.presets,
+    )  # fmt: skip
 
 
 def _run(options: argparse.Namespace) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import hashlib
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,11 +15,19 @@ from jigsaw.provenance import VERSION, notes
 from jigsaw.separation import most_votes, separation, true_motions
 from jigsaw.solution import Solution
 
+if TYPE_CHECKING:
+    from jigsaw.edges import Edges
 
-def evaluate(solution: Solution, truth: Truth, bag: Bag) -> dict[str, Any]:
-    """Return the scores of a solution, as scores.json holds them."""
+
+def evaluate(solution: Solution, truth: Truth, bag: Bag, edges: Edges | None = None) -> dict[str, Any]:
+    """Return the scores of a solution, as scores.json holds them.
+
+    Given the edges it was made from, the fitness of the true images is told too.
+    """
     with Meter() as meter:
         scores = _scores(solution, truth, bag)
+    if edges is not None:
+        scores["true_fitness"] = _true_fitness(solution, truth, edges)
     record = notes("evaluate", meter, solution.notes)
     stages = record["stages"]
     return {
@@ -54,6 +63,7 @@ def _scores(solution: Solution, truth: Truth, bag: Bag) -> dict[str, Any]:
     clean = ~duplicate[wanted // 4] & ~duplicate[true[wanted] // 4]
     of_image = image[wanted // 4]
     direct = most_votes(true_motions(solution, truth), image, len(truth.shapes))
+    identical = stand_for_true(true, found, labels)[1].sum()
     apart = separation(solution, truth, true)
     places = Places(solution.layout)
     taken = np.zeros(len(bag), bool)
@@ -81,7 +91,7 @@ def _scores(solution: Solution, truth: Truth, bag: Bag) -> dict[str, Any]:
     return {
         "neighbor": neighbor,
         "perfect": neighbor == 1,
-        "neighbor_identical": _same_pairs(true, found, labels),
+        "neighbor_identical": 2 * int(identical) / len(wanted) if len(wanted) else 1.0,
         "pixel_perfect": all(row["pixel_perfect"] for row in per_image),
         "ceiling": _share(clean),
         "direct": float(
@@ -95,7 +105,16 @@ def _scores(solution: Solution, truth: Truth, bag: Bag) -> dict[str, Any]:
         "images_found": len(np.unique(solution.image)),
         "per_image": per_image,
         "fitness": solution.fitness,
+        "history": [round(float(best), 3) for best in solution.history[:, 0]],
     }
+
+
+def _true_fitness(solution: Solution, truth: Truth, edges: Edges) -> float:
+    from jigsaw.chromosome import costs_of, fitness_of  # compiled kernels take a while to load
+
+    if solution.edges_digest != edges.digest:
+        raise JigsawError("the solution was not made from these edges: give those it was made from")
+    return float(fitness_of(costs_of(edges), relations_of(true_layout(truth)).reshape(-1)))
 
 
 def true_layout(truth: Truth) -> np.ndarray:
@@ -111,12 +130,11 @@ def edge_labels(pixels: np.ndarray) -> np.ndarray:
     Pieces are the same if one, turned, equals the other pixel for pixel. (4 n) int64: label // 4 names
     the class of equal pieces.
     """
-    n = len(pixels)
-    turned = np.stack([np.rot90(pixels, -r, axes=(1, 2)) for r in range(4)], axis=1).reshape(4 * n, -1)
-    rows = np.ascontiguousarray(turned).view(np.dtype((np.void, turned.shape[1]))).reshape(-1)
+    turned = (np.rot90(pixels, -r, axes=(1, 2)).copy() for r in range(4))
+    digests = [[hashlib.blake2b(piece, digest_size=16).digest() for piece in pieces] for pieces in turned]
     # Number equal pictures alike; a piece's class is the least of its four, reached by turn `upright`.
-    _, number = np.unique(rows, return_inverse=True)
-    number = number.reshape(n, 4)
+    _, number = np.unique(np.array(digests, "V16"), return_inverse=True)
+    number = number.reshape(4, -1).T
     upright = number.argmin(axis=1)
     name = number.min(axis=1)
     # A piece that looks the same turned by `period` quarter turns has only that many kinds of edge.
@@ -132,24 +150,25 @@ def _duplicates(labels: np.ndarray) -> np.ndarray:
     return counts[inverse] > 1
 
 
-def _same_pairs(true: np.ndarray, found: np.ndarray, labels: np.ndarray) -> float:
-    """Return the share of true adjacencies found, identical pieces being interchangeable."""
+def stand_for_true(true: np.ndarray, found: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the found relations, each by its lesser edge, and which stand for a true one.
 
-    def pairs(relations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    Identical pieces are interchangeable: of relations that look alike, as many count as there should be,
+    those that are right without exchange first.
+    """
+    pairs = []
+    for relations in (true, found):
         e = np.flatnonzero(relations > np.arange(len(relations)))
-        ends = np.sort(np.column_stack([labels[e], labels[relations[e]]]), axis=1)
-        return np.unique(ends, axis=0, return_counts=True)
-
-    (true_pairs, true_counts), (found_pairs, found_counts) = pairs(true), pairs(found)
-    total = int(true_counts.sum())
-    if total == 0:
-        return 1.0
-    counts = {tuple(pair): count for pair, count in zip(found_pairs.tolist(), found_counts, strict=True)}
-    common = sum(
-        min(count, counts.get(tuple(pair), 0))
-        for pair, count in zip(true_pairs.tolist(), true_counts, strict=True)
-    )
-    return int(common) / total
+        pairs.append((e, np.sort(np.column_stack([labels[e], labels[relations[e]]]), axis=1)))
+    (_, true_ends), (edges, found_ends) = pairs
+    _, look = np.unique(np.concatenate([true_ends, found_ends]), axis=0, return_inverse=True)
+    wanted = np.bincount(look[: len(true_ends)], minlength=look.max(initial=-1) + 1)
+    look = look[len(true_ends) :]
+    order = np.lexsort((found[edges] != true[edges], look))
+    firsts = np.searchsorted(look[order], look[order])
+    stand = np.empty(len(edges), bool)
+    stand[order] = np.arange(len(edges)) - firsts < wanted[look[order]]
+    return edges, stand
 
 
 def _appears(

@@ -38,8 +38,10 @@ STAGES = {
     "solve": "solver",
     "unmix": "unmixing",
     "evaluate": "evaluation",
-    "draw": "drawing",
+    "draw": "pictures",
     "table": "tables",
+    "plot": "plots",
+    "report": "report",
     "fetch": "fetch",
 }
 
@@ -327,6 +329,10 @@ class Experiment(ImageSets):
         """Return the published solvers that stand beside ours in a table."""
         return self.config["tables"].get(table, {}).get("beside", [])
 
+    def beside_all(self) -> list[str]:
+        """Return the published solvers that stand beside ours in the report."""
+        return list(dict.fromkeys([*self.beside("comparison"), *self.beside(BAGS)]))
+
     def solver_options(self, preset: str, name: str, puzzle: str) -> str:
         """Return the settings of a preset, and what is known of a puzzle, as options of `jigsaw solve`."""
         settings = self.settings(preset)
@@ -366,6 +372,11 @@ class Experiment(ImageSets):
     def code(stage: str) -> str:
         """Return a checksum of the code of a stage, a parameter of its rule."""
         return code_of(STAGES[stage])
+
+    @staticmethod
+    def templates() -> list[str]:
+        """Return the files of which the report is made."""
+        return [str(path) for path in sorted((Path(__file__).parent / "templates").iterdir())]
 
     def kernels(self, stage: str) -> str:
         """Return a name for the kernels of a stage as its code and the measures it needs are now."""

@@ -61,8 +61,11 @@ def image_size(path: str | os.PathLike[str]) -> tuple[int, int]:
         return (height, width) if _orientation(image, path) >= 5 else (width, height)
 
 
-def write_image(path: str | os.PathLike[str], array: np.ndarray) -> None:
-    """Write a uint8 (height, width, 3) or (height, width) array in the format that the suffix names."""
+def write_image(path: str | os.PathLike[str], array: np.ndarray, quality: int | None = None) -> None:
+    """Write a uint8 (height, width, channels) or (height, width) array in the format that the suffix names.
+
+    WebP is lossless unless a quality from 0 to 100 is given.
+    """
     path = Path(path)
     name = _WRITE_FORMATS.get(path.suffix.lower())
     if name is None:
@@ -73,8 +76,9 @@ def write_image(path: str | os.PathLike[str], array: np.ndarray) -> None:
     longest = _LONGEST_SIDE.get(name, max(width, height))
     if max(width, height) > longest:
         raise JigsawError(f"{path}: {width} x {height} is too large for {name} ({longest} a side); use .png")
+    options = _WRITE_OPTIONS.get(name, {}) if quality is None else {"quality": quality, "method": 2}
     with replacing(path) as temporary:
-        Image.fromarray(array).save(temporary, format=name, **_WRITE_OPTIONS.get(name, {}))
+        Image.fromarray(array).save(temporary, format=name, **options)
 
 
 def list_images(folder: str | os.PathLike[str]) -> list[Path]:

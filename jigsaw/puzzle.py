@@ -59,13 +59,14 @@ def run(
         edges, preset, settings, seed, workers, size, one_image, on_generation, on_round, checkpoints
     )  # fmt: skip
     if needs_unmixing(solution):
+        telling = edges
         if edges.measure != settings_of("best").measure:
-            edges = compare(bag, settings_of("best").measure, workers=workers, upright=keep_orientation)
-        solution = unmix(solution, edges)
+            telling = compare(bag, settings_of("best").measure, workers=workers, upright=keep_orientation)
+        solution = unmix(solution, telling)
     solution.save(folder / "solution.h5")
     checkpoints.remove()
     write_image(folder / "assembled.png", draw(solution, bag))
     save_images(folder / "images", draw_images(solution, bag))
-    scores = evaluate(solution, truth, bag)
+    scores = evaluate(solution, truth, bag, edges)
     write_json(folder / "scores.json", scores)
     return scores

@@ -24,6 +24,7 @@ UNMIXED: dict[str, Any] = {
     **dict.fromkeys(("images", "images_found", "foreign"), int),
     "per_image": list,
 }
+STAGES = ("cut", "compare", "solve", "unmix", "evaluate")
 JUDGED: dict[str, Any] = {
     **dict.fromkeys(("first_choice", "buddy_precision", "buddy_recall", "seconds"), (int, float)),
     "pieces": int,
@@ -49,6 +50,16 @@ def read_records(
                     )
             records.append({"set": "", "puzzle": "", "draw": "", "run": 0, **record})
     return records
+
+
+def chosen(records: list[Record], presets: Sequence[str] | None) -> list[Record]:
+    """Return the records of the given presets, in their order; all, if none are given."""
+    if presets is None:
+        return records
+    found = [record for preset in presets for record in records if record["preset"] == preset]
+    if not found:
+        raise JigsawError(f"none of the records is of preset {', '.join(presets)}")
+    return found
 
 
 def read_published(path: str | os.PathLike[str] | None, beside: Sequence[str] | None = None) -> list[Record]:
@@ -79,6 +90,11 @@ def grouped(records: Iterable[Record], *keys: str) -> list[tuple[tuple[Any, ...]
     for record in records:
         groups.setdefault(tuple(record[key] for key in keys), []).append(record)
     return list(groups.items())
+
+
+def in_order(stages: Iterable[str]) -> list[str]:
+    """Return the names of stages, each once, in the order of the data flow."""
+    return sorted(set(stages), key=lambda stage: STAGES.index(stage) if stage in STAGES else len(STAGES))
 
 
 def citations(solvers: Sequence[Record]) -> list[str]:

@@ -46,6 +46,10 @@ class Table:
         notes = "".join(f"% {note}\n" for note in (self.title, *self.notes))
         return notes + self._formatted("latex_booktabs", escape=str) + "\n"
 
+    def numeric(self, column: int) -> bool:
+        """Return whether a column holds nothing but numbers."""
+        return all(row[column] is None or isinstance(row[column], (int, float)) for row in self.rows)
+
     def _formatted(self, style: str, escape: Callable[[str], str]) -> str:
         shown = [
             [
@@ -54,16 +58,12 @@ class Table:
             ]
             for row in self.rows
         ]
-        numbers = [
-            all(row[i] is None or isinstance(row[i], (int, float)) for row in self.rows)
-            for i in range(len(self.columns))
-        ]
         return tabulate(
             shown,
             headers=[escape(column.title) for column in self.columns],
             tablefmt=style,
             disable_numparse=True,
-            colalign=["right" if number else "left" for number in numbers],
+            colalign=["right" if self.numeric(i) else "left" for i in range(len(self.columns))],
         )
 
 

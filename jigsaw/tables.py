@@ -17,6 +17,7 @@ from jigsaw.records import (
     SHARES,
     UNMIXED,
     Record,
+    chosen,
     citations,
     distinct,
     fraction,
@@ -46,11 +47,7 @@ def make_table(
     Ending in .json, the records themselves are written, merged into one file; in .png, a plot is drawn of a
     table that has one. Given presets, only theirs are taken, in their order.
     """
-    records = read_records(scores, _NEEDED.get(kind, SCORED))
-    if presets is not None:
-        records = [record for preset in presets for record in records if record["preset"] == preset]
-        if not records:
-            raise JigsawError(f"none of the records is of preset {', '.join(presets)}")
+    records = chosen(read_records(scores, _NEEDED.get(kind, SCORED)), presets)
     ending = Path(out).suffix
     if ending == ".json":
         write_json(out, records)

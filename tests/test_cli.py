@@ -15,9 +15,10 @@ import h5py
 import numpy as np
 import pytest
 from PIL import Image
-from puzzles import noise, photograph, solution_of
+from puzzles import noise, photograph, solution_of, true_layout
 
 import jigsaw
+from jigsaw.chromosome import costs_of, fitness_of
 from jigsaw.cli import main
 from jigsaw.edges import Edges
 from jigsaw.images import read_image
@@ -31,7 +32,7 @@ KEYS = {
     *("pieces", "images", "images_found", "sedas", "enas", "foreign"),
     *("seconds", "seed", "preset", "version"),
 }
-STEPS = ("cut", "gather", "compare", "solve", "unmix", "evaluate", "draw", "table", "run")
+STEPS = ("cut", "gather", "compare", "solve", "unmix", "evaluate", "draw", "table", "plot", "report", "run")
 
 
 def typed(*words, **options):
@@ -321,6 +322,49 @@ def test_draw_takes_the_images_apart(call, solved, tmp_path):
     assert sorted(os.listdir(tmp_path / "images")) == ["image-1.png", "image-2.png"]
     white = [(read_image(tmp_path / "images" / f"image-{i}.png") == 255).all(axis=2).mean() for i in (1, 2)]
     assert max(white) < 1
+
+
+@pytest.mark.parametrize("show", ["assembled", "origins", "errors", "original", "bag", "generations"])
+def test_draw_shows_what_is_asked_for(call, solved, tmp_path, show):
+    words = ("draw", solved / "S.h5", "--pieces", solved / "P.h5", "--truth", solved / "T.h5", "--show", show)
+    assert call(*words, "--out", tmp_path / "out.png", "--longest", 60)[0] == 0
+    picture = read_image(tmp_path / "out.png")
+    assert show == "generations" or max(picture.shape) <= 60
+    truth = "" if show in ("assembled", "bag", "generations") else "--truth"
+    code, _, err = call(*words[:4], *words[6:], "--out", tmp_path / "untold.png")
+    assert (code, truth in err) == (int(bool(truth)), True)
+
+
+def test_draw_makes_a_film(call, solved, tmp_path):
+    words = ("draw", solved / "S.h5", "--pieces", solved / "P.h5", "--animate", tmp_path / "run.webp")
+    assert call(*words)[0] == 0
+    with Image.open(tmp_path / "run.webp") as film:
+        assert film.n_frames > 10
+
+
+def test_a_page_is_made_of_scores_plots_and_pictures(call, solved, tmp_path):
+    run = tmp_path / "pictures/tiny/first/paper/2"
+    drawing = ("draw", solved / "S.h5", "--pieces", solved / "P.h5", "--truth", solved / "T.h5")
+    assert call(*drawing, "--all", run)[0] == 0
+    assert call("plot", solved / "scores.json", "--out", tmp_path / "plots")[0] == 0
+    plots = sorted((tmp_path / "plots").iterdir())
+    words = ("report", solved / "scores.json", "--pictures", tmp_path / "pictures")
+    assert call(*words, "--plots", *plots, "--out", tmp_path / "report.html")[0] == 0
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert text.count("<svg") == len(plots) + 1 == 5
+    assert "pictures/tiny/first/paper/2/thumbnail.webp" in text
+
+
+def test_evaluate_tells_the_fitness_of_the_true_image_given_the_edges(call, solved, tmp_path):
+    words = ("evaluate", solved / "S.h5", "--truth", solved / "T.h5", "--pieces", solved / "P.h5")
+    assert call(*words, "--edges", solved / "E.h5", "--out", tmp_path / "scores.json")[0] == 0
+    scores = json.loads((tmp_path / "scores.json").read_text())
+    right = solution_of(true_layout(Truth.load(solved / "T.h5")), Bag.load(solved / "P.h5"))
+    expected = fitness_of(costs_of(Edges.load(solved / "E.h5")), right.relations.reshape(-1))
+    assert scores["true_fitness"] == pytest.approx(expected)
+    history = Solution.load(solved / "S.h5").history
+    assert scores["history"] == pytest.approx(history[:, 0].tolist(), abs=1e-3)
+    assert "true_fitness" not in json.loads((solved / "scores.json").read_text())
 
 
 @pytest.mark.parametrize("words", [[], ["--truth", "T.h5"], ["--out", "a.png", "--images", "b"]])
@@ -674,6 +718,18 @@ BAD = [
     ("draw S.h5 --pieces P.h5 --truth T2.h5 --out out.png", "T2.h5"),
     ("draw S.h5 --pieces P.h5 --truth P.h5 --out out.png", "P.h5"),
     ("draw S.h5 --pieces P.h5 --images good.png", "good.png"),
+    ("draw S.h5 --pieces P.h5 --all good.png", "good.png"),
+    ("draw S.h5 --pieces P.h5 --truth T2.h5 --all out", "T2.h5"),
+    ("draw S.h5 --pieces P.h5 --animate out.mp4", "out.mp4"),
+    ("draw S.h5 --pieces P2.h5 --animate out.gif", "P2.h5"),
+    ("draw S.h5 --pieces P.h5 --show errors --out out.png", "--truth"),
+    ("draw S.h5 --pieces P.h5 --longest 0 --out out.png", "0 pixels"),
+    ("evaluate S.h5 --truth T.h5 --pieces P.h5 --edges E2.h5 --out out.json", "E2.h5"),
+    # plots and the page
+    ("plot nowhere.json --out out", "nowhere.json"),
+    ("plot scores.json --presets slow --out out", "slow"),
+    ("report scores.json --pictures out --out out.html", "has no pictures"),
+    ("report other.json --pictures out --out out.html", "other.json"),
     # tables
     ("table nowhere.json --out out.md", "nowhere.json"),
     ("table text.json --out out.md", "text.json"),

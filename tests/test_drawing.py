@@ -4,12 +4,24 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from puzzles import cut_noise, noise, patchwork, photograph, solution_of, true_layout, turned_layout
+from puzzles import cut_noise, noise, patchwork, photograph, solution_of, true_layout, turned_layout, whole
 from reference_scores import turned
 
-from jigsaw.drawing import BACKGROUND, colour_of, draw, draw_images, draw_layout, save_images
+from jigsaw.drawing import (
+    BACKGROUND,
+    MARKS,
+    colour_of,
+    draw,
+    draw_errors,
+    draw_images,
+    draw_layout,
+    draw_original,
+    save_images,
+    shrunk,
+)
 from jigsaw.errors import JigsawError
 from jigsaw.images import read_image, write_image
+from jigsaw.mistakes import HARMLESS, WRONG
 from jigsaw.pieces import cut
 
 
@@ -132,6 +144,77 @@ def test_the_truth_of_another_puzzle_is_refused():
     (bag, truth), (_, other) = cut_noise(2, 3, seed=0), cut_noise(2, 3, seed=1)
     with pytest.raises(JigsawError, match="truth is not that of these pieces"):
         draw(solution_of(true_layout(truth), bag), bag, other)
+
+
+# -- errors, the original, large puzzles ---------------------------------------------------------------------
+
+
+def test_errors_are_marked_where_they_are_and_nowhere_else():
+    size = 28
+    bag, truth = cut([100 + noise(3 * size, 4 * size) // 16], size)
+    layout = true_layout(truth)
+    a, b = (np.flatnonzero((layout[:, :2] == place).all(axis=1))[0] for place in ((0, 0), (3, 2)))
+    layout[[a, b]] = layout[[b, a]]
+    drawn = draw_errors(solution_of(layout, bag), bag, truth).astype(int)
+    red = drawn[..., 0] - drawn[..., 1:].max(axis=2) > 20
+    tiles = red.reshape(3, size, 4, size).swapaxes(1, 2)
+    inside = tiles[:, :, 4:-4, 4:-4].mean(axis=(2, 3))
+    assert (inside > 0.9).sum() == 2
+    assert inside[0, 0] > 0.9
+    assert inside[2, 3] > 0.9
+    assert (inside < 0.01).sum() == 10
+    np.testing.assert_array_equal(drawn[10, 27], MARKS[WRONG])  # the line to the piece on the right
+    np.testing.assert_array_equal(drawn[10, 28], MARKS[WRONG])
+    assert (drawn[10, 0] != MARKS[WRONG]).any()  # nothing is beside it
+
+
+def test_identical_pieces_exchanged_have_a_colour_of_their_own():
+    tile = noise(28, 28)
+    tiles = [[tile, noise(28, 28, 1)], [noise(28, 28, 2), noise(28, 28, 3)], [noise(28, 28, 4), tile]]
+    bag, truth = whole(tiles)
+    layout = true_layout(truth)
+    a, b = (np.flatnonzero((layout[:, :2] == place).all(axis=1))[0] for place in ((0, 0), (1, 2)))
+    layout[[a, b], :2] = layout[[b, a], :2]
+    drawn = draw_errors(solution_of(layout, bag), bag, truth)
+    np.testing.assert_array_equal(drawn[10, 27], MARKS[HARMLESS])
+    assert not (drawn == MARKS[WRONG]).all(axis=2).any()
+
+
+def test_the_original_is_drawn_from_the_pieces():
+    first, second = noise(8, 8, 1), noise(8, 12, 2)
+    bag, truth = cut([first, second], 4)
+    drawn = draw_original(bag, truth)
+    np.testing.assert_array_equal(drawn[:, :8], first)
+    np.testing.assert_array_equal(drawn[:, 12:], second)
+
+
+def test_errors_of_another_puzzle_are_not_drawn():
+    (bag, truth), (_, other) = cut_noise(2, 3, seed=0), cut_noise(2, 3, seed=1)
+    with pytest.raises(JigsawError, match="truth is not that of these pieces"):
+        draw_errors(solution_of(true_layout(truth), bag), bag, other)
+
+
+@given(size=st.integers(1, 11))
+@settings(max_examples=11, deadline=None)
+def test_pieces_are_scaled_down_each_by_itself(size):
+    pieces = np.arange(0, 250, 5, np.uint8)[:, None, None, None] + np.zeros((1, 10, 10, 3), np.uint8)
+    small = shrunk(pieces, size)
+    assert small.shape == (50, min(size, 10), min(size, 10), 3)
+    assert (small == pieces[:, :1, :1]).all()
+
+
+def test_pieces_scaled_down_by_a_whole_number_are_averages_of_blocks():
+    pieces = noise(12 * 5, 12).reshape(5, 12, 12, 3)
+    blocks = pieces.reshape(5, 4, 3, 4, 3, 3).mean(axis=(2, 4))
+    np.testing.assert_allclose(shrunk(pieces, 4), blocks, atol=1)
+
+
+@pytest.mark.parametrize("longest", [100, 30, 7])
+def test_a_picture_is_no_longer_than_asked_for(longest):
+    bag, truth = cut_noise(3, 8)
+    height, width, _ = draw(solution_of(true_layout(truth), bag), bag, longest=longest).shape
+    assert width <= longest
+    assert height <= width
 
 
 # -- taken apart -----------------------------------------------------------------------------------------

@@ -398,7 +398,7 @@ def test_the_ablation_can_be_drawn(tmp_path):
     with Image.open(path) as picture:
         assert picture.width > picture.height > 400
         colours = {colour for count, colour in picture.convert("RGB").getcolors(1 << 20) if count > 5000}
-    assert {(47, 102, 144), (224, 122, 63)} <= colours  # a colour for each of the two sets
+    assert {(58, 134, 192), (224, 122, 63)} <= colours  # a colour for each of the two sets
 
 
 def test_only_the_ablation_has_a_plot(tmp_path):

@@ -25,6 +25,7 @@ from jigsaw.solution import Solution
 ROOT = Path(__file__).parents[1]
 STEPS = ("cut", "compare", "solve", "evaluate", "draw")
 SUMMARIES = ("accuracy", "comparison", "performance")
+PAGE = {"plot": [""], "report": [""]}  # rules without wildcards
 VERSION = "0.0.0.copy"
 OTHER = "results/tables/other.md"
 SOLUTION = "results/puzzles/other/c/quick/0/solution.h5"
@@ -124,6 +125,7 @@ def tables_of(*sets):
             for rule, names in tables.items()
             if names
         },
+        **PAGE,
     }
 
 
@@ -168,7 +170,7 @@ def project(finished):
 def solving(runs, *sets):
     """Return the jobs of solving certain runs and of what follows from it."""
     mixed = [run for run in runs if run.startswith("mixed_bags/")]
-    further = {"unmix": mixed, "draw_origins": mixed, "draw_images": mixed} if mixed else {}
+    further = {"unmix": mixed} if mixed else {}
     return {"solve": runs, "evaluate": runs, "draw": runs, **further, **tables_of(*sets)}
 
 
@@ -197,12 +199,18 @@ def test_a_run_makes_every_table_and_picture(finished, project):
     for puzzle in PUZZLES:
         for file in ("pieces.h5", "truth.h5", "edges-ssd.h5"):
             assert f"results/puzzles/{puzzle}/{file}" in made
-        for file in ("solution.h5", "scores.json", "assembled.png"):
+        for file in ("solution.h5", "scores.json"):
             assert f"results/puzzles/{puzzle}/quick/0/{file}" in made
+        for file in ("original", "bag", "assembled", "errors", "generations", "animation", "frames/1"):
+            assert f"results/pictures/{puzzle}/quick/0/{file}.webp" in made
     for puzzle in BAGS:
         assert f"results/puzzles/{puzzle}/edges-fused.h5" in made
-        for file in ("unmixed.h5", "origins.png", "images/image-1.png"):
-            assert f"results/puzzles/{puzzle}/quick/0/{file}" in made
+        assert f"results/puzzles/{puzzle}/quick/0/unmixed.h5" in made
+    for file in ("origins.webp", "images/image-1.png"):
+        assert f"results/pictures/mixed_bags/both/quick/0/{file}" in made
+    for plot in ("accuracy", "fitness", "scaling", "stages"):
+        assert f"results/plots/{plot}.svg" in made
+    assert "results/report.html" in made
     assert (project / "results/logs/solve/tiny/a-quick-0.log").read_text().count("generation 5 of 5") == 1
 
 
@@ -226,7 +234,8 @@ def test_the_images_of_a_mixed_bag_are_told_apart_and_counted_in_its_table(proje
     assert not Solution.load(run / "solution.h5").image.any()  # the solver leaves that undone
     assert sorted(set(Solution.load(run / "unmixed.h5").image.tolist())) == [0, 1]
     assert json.loads((run / "scores.json").read_text())["images_found"] == 2
-    assert sorted(path.name for path in (run / "images").glob("*.png")) == ["image-1.png", "image-2.png"]
+    images = (project / "results/pictures/mixed_bags/both/quick/0/images").glob("*.png")
+    assert sorted(path.name for path in images) == ["image-1.png", "image-2.png"]
     with open(project / "results/tables/mixed_bags.csv") as table:
         rows = {row["bag"]: row for row in csv.DictReader(table)}
     assert (float(rows["both"]["images"]), float(rows["both"]["images found"])) == (2, 2)
@@ -295,7 +304,7 @@ def test_a_change_of_a_crop_reruns_its_bag(project):
 
 def test_another_solver_beside_bags_makes_their_tables_anew(project):
     project.configure(tables={**CONFIG["tables"], "mixed_bags": {"beside": ["paikin2015"]}})
-    assert set(project.makes()) == {"bag_table"}
+    assert set(project.makes()) == {"bag_table", "report"}
     assert "Paikin" in (project / "results/tables/mixed_bags.md").read_text()
 
 
@@ -610,10 +619,27 @@ def test_the_report_shows_tables_and_pictures(project):
     done = project.snakemake("--report", "report.html")
     assert done.returncode == 0, done.stdout
     text = (project / "report.html").read_text(encoding="utf-8")
-    assert "Assembled puzzles" in text
-    assert "Mixed bags by origin" in text
-    assert "image-1.png" in text
+    for category in ("Pictures", "Plots", "Summary tables", "Tables by set"):
+        assert category in text
+    for name in ("errors.webp", "origins.webp", "image-1.png", "results/plots/fitness.svg"):
+        assert name in text
+    assert "thumbnail.webp" not in text
     assert "results/tables/accuracy.md" in text
+
+
+def test_the_page_shows_every_run_with_its_true_fitness(project):
+    text = (project / "results/report.html").read_text(encoding="utf-8")
+    runs = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
+    assert sorted(run["id"] for run in runs) == [f"{puzzle}/quick/0" for puzzle in PUZZLES]
+    assert all(run["true_fitness"] > 0 for run in runs)
+    for run in runs:
+        assert (project / "results" / run["folder"] / "thumbnail.webp").is_file()
+
+
+def test_an_edit_of_a_template_makes_only_the_page_anew(project):
+    with open(project / "jigsaw/templates/report.css", "a") as file:
+        file.write("\n")
+    assert project.would_make() == {"report": [""]}
 
 
 def test_every_job_has_a_log(project):

@@ -72,13 +72,12 @@ def files_of(pattern, sets):
 
 
 def pictures(wildcards):
-    """Return the pictures of all solved puzzles, and the further ones of mixed bags."""
-    run = "results/puzzles/{set}/{puzzle}/{preset}/{run}"
-    mixed = [name for name in SETS if name == BAGS]
+    """Return the pictures of the runs that the summary tables and the report are about."""
     return [
-        *files_of(f"{run}/assembled.png", SETS),
-        *files_of(f"{run}/origins.png", mixed),
-        *files_of(f"{run}/images", mixed),
+        f"results/pictures/{job.set}/{job.puzzle}/{job.preset}/{job.run}"
+        for name in SETS
+        for job in jobs(name)
+        if job.preset in experiment.presets()
     ]
 
 

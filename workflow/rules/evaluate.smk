@@ -6,6 +6,7 @@ rule evaluate:
         solution=solved,
         pieces="results/puzzles/{set}/{puzzle}/pieces.h5",
         truth="results/puzzles/{set}/{puzzle}/truth.h5",
+        edges=edges_of_preset,
     output:
         "results/puzzles/{set}/{puzzle}/{preset}/{run}/scores.json",
     log:
@@ -18,21 +19,32 @@ rule evaluate:
         code=experiment.code("evaluate"),
         known=lambda wildcards: experiment.evaluating_options(wildcards.set, wildcards.puzzle),
     shell:
-        "jigsaw evaluate {input.solution:q} --pieces {input.pieces:q} --truth {input.truth:q} --out {output:q}"
-        " --set {wildcards.set:q} --puzzle={wildcards.puzzle:q} --run {wildcards.run}{params.known} --log {log:q}"
+        "jigsaw evaluate {input.solution:q} --pieces {input.pieces:q} --truth {input.truth:q} --edges {input.edges:q}"
+        " --out {output:q} --set {wildcards.set:q} --puzzle={wildcards.puzzle:q} --run {wildcards.run}{params.known}"
+        " --log {log:q}"
 
 
 rule draw:
     input:
         solution=solved,
         pieces="results/puzzles/{set}/{puzzle}/pieces.h5",
+        truth="results/puzzles/{set}/{puzzle}/truth.h5",
     output:
         report(
-            "results/puzzles/{set}/{puzzle}/{preset}/{run}/assembled.png",
-            caption="../report/assembled.rst",
-            category="Assembled puzzles",
+            directory("results/pictures/{set}/{puzzle}/{preset}/{run}"),
+            patterns=[
+                "{picture,assembled|errors|generations|origins|animation}.webp",
+                "images/{picture,image-[0-9]+}.png",
+            ],
+            caption="../report/pictures.rst",
+            category="Pictures",
             subcategory="{set}",
-            labels={"puzzle": "{puzzle}", "preset": "{preset}", "run": "{run}"},
+            labels={
+                "puzzle": "{puzzle}",
+                "preset": "{preset}",
+                "run": "{run}",
+                "picture": "{picture}",
+            },
         ),
     log:
         "results/logs/draw/{set}/{puzzle}-{preset}-{run}.log",
@@ -43,59 +55,5 @@ rule draw:
     params:
         code=experiment.code("draw"),
     shell:
-        "jigsaw draw {input.solution:q} --pieces {input.pieces:q} --out {output:q} --log {log:q}"
-
-
-rule draw_origins:
-    input:
-        solution=solved,
-        pieces="results/puzzles/{set}/{puzzle}/pieces.h5",
-        truth="results/puzzles/{set}/{puzzle}/truth.h5",
-    output:
-        report(
-            "results/puzzles/{set}/{puzzle}/{preset}/{run}/origins.png",
-            caption="../report/origins.rst",
-            category="Mixed bags by origin",
-            subcategory="{puzzle}",
-            labels={"preset": "{preset}", "run": "{run}"},
-        ),
-    log:
-        "results/logs/draw_origins/{set}/{puzzle}-{preset}-{run}.log",
-    wildcard_constraints:
-        set=BAGS,
-    localrule: True
-    resources:
-        mem_mb=needed("draw", "mem_mb"),
-        runtime=needed("draw", "runtime"),
-    params:
-        code=experiment.code("draw"),
-    shell:
-        "jigsaw draw {input.solution:q} --pieces {input.pieces:q} --truth {input.truth:q} --out {output:q}"
+        "jigsaw draw {input.solution:q} --pieces {input.pieces:q} --truth {input.truth:q} --all {output:q}"
         " --log {log:q}"
-
-
-rule draw_images:
-    input:
-        solution=solved,
-        pieces="results/puzzles/{set}/{puzzle}/pieces.h5",
-    output:
-        report(
-            directory("results/puzzles/{set}/{puzzle}/{preset}/{run}/images"),
-            patterns=["{image}.png"],
-            caption="../report/images.rst",
-            category="Mixed bags taken apart",
-            subcategory="{puzzle}",
-            labels={"preset": "{preset}", "run": "{run}", "image": "{image}"},
-        ),
-    log:
-        "results/logs/draw_images/{set}/{puzzle}-{preset}-{run}.log",
-    wildcard_constraints:
-        set=BAGS,
-    localrule: True
-    resources:
-        mem_mb=needed("draw", "mem_mb"),
-        runtime=needed("draw", "runtime"),
-    params:
-        code=experiment.code("draw"),
-    shell:
-        "jigsaw draw {input.solution:q} --pieces {input.pieces:q} --images {output:q} --log {log:q}"
