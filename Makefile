@@ -5,7 +5,7 @@ CORES ?= all
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: all setup test test-faults test-slurm audit bench resources docs pictures lint format lock clean
+.PHONY: all setup test test-faults test-slurm bench resources docs pictures lint format lock clean
 .DEFAULT_GOAL := all
 
 all: setup

@@ -25,7 +25,6 @@ _ARRAYS = {
     "values": (np.float32, "edges k"),
     "buddy": (np.int32, "edges"),
 }
-
 _CONTENT = {"mean": (int, float), "measure": str, "pieces": str, "upright": bool}
 
 

@@ -45,7 +45,7 @@ def unmix(solution: Solution, edges: Edges) -> Solution:
     edges
         Compared edges of its pieces; best by the measure of preset `best`, whatever the solver used.
     """
-    if solution.pieces_digest != edges.pieces_digest:
+    if solution.pieces_digest != edges.pieces_digest or len(solution.layout) != edges.pieces:
         raise JigsawError("solution and edges are not of one puzzle: compare the pieces that were solved")
     if not needs_unmixing(solution):
         return solution
