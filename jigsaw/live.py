@@ -110,7 +110,7 @@ class Page:
     def step(self, name: str, gain: float, layout: np.ndarray) -> None:
         """Take the best of a step of the search."""
         self._steps.append((name, gain, self._seconds()))
-        self._tell(layout, stage="search")
+        self._tell(layout, stage="search", searching=self._facts.get("searching", self._seconds()))
 
     def done(self, solution: Solution) -> None:
         """Take the end of it."""
