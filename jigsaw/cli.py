@@ -244,7 +244,7 @@ _SETTINGS: dict[str, tuple[Any, str]] = {
     "members": (int, "assemblies the search after the generations works on; 0 for no search"),
     "rounds": (int, "rounds of crossover between them"),
     "passes": (int, "passes of each over its bad edges"),
-    "budget": (float, "seconds a piece after which the search ends in any case"),
+    "budget": (float, "seconds of processor time a piece and worker after which the search ends in any case"),
 }
 
 

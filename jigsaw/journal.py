@@ -6,10 +6,8 @@ started again with its journal runs through its steps as before and takes from i
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Callable, Iterator
-from contextvars import ContextVar
+from collections.abc import Callable
 
 import numpy as np
 
@@ -19,16 +17,19 @@ from jigsaw.checkpoints import State
 class Journal:
     """Layouts and gains by the number of the task that made them."""
 
-    def __init__(self, noted: Callable[[], None] = lambda: None, seconds: float = 0.0) -> None:
+    def __init__(
+        self, workers: int = 1, noted: Callable[[], None] = lambda: None, seconds: float = 0.0
+    ) -> None:
         self.in_time = True
+        self._workers = workers
         self._noted = noted
         self._made: dict[int, tuple[np.ndarray, float]] = {}
-        self._began = time.monotonic() - seconds
+        self._before, self._began = seconds, time.process_time()
 
     @property
     def seconds(self) -> float:
-        """How long the search has taken, with what it took before it was interrupted."""
-        return time.monotonic() - self._began
+        """Processor time a worker that the search has taken, with what it took before it was interrupted."""
+        return self._before + (time.process_time() - self._began) / self._workers
 
     def made(self, number: int) -> tuple[np.ndarray, float] | None:
         """Return the layout and the gain that a task had made before, if it had."""
@@ -52,30 +53,10 @@ class Journal:
         return State(arrays, {"in_time": self.in_time, "searching": self.seconds, "at": at})
 
     @classmethod
-    def of(cls, state: State, noted: Callable[[], None]) -> Journal:
+    def of(cls, state: State, workers: int, noted: Callable[[], None]) -> Journal:
         """Return the journal of a checkpoint."""
-        journal = cls(noted, state.content["searching"])
+        journal = cls(workers, noted, state.content["searching"])
         journal.in_time = state.content["in_time"]
         numbers, layouts, gains = (state.arrays[name] for name in ("numbers", "layouts", "gains"))
         journal._made = dict(zip(numbers.tolist(), zip(layouts, gains.tolist(), strict=True), strict=True))
         return journal
-
-
-_current: ContextVar[Journal | None] = ContextVar("journal", default=None)
-
-
-@contextlib.contextmanager
-def journaled(journal: Journal) -> Iterator[None]:
-    """Have the pool that the block makes use this journal."""
-    token = _current.set(journal)
-    try:
-        yield
-    finally:
-        _current.reset(token)
-
-
-def current_journal() -> Journal:
-    """Return the journal to use, a new one if none was chosen; numbers of tasks are those of one pool."""
-    journal = _current.get() or Journal()
-    _current.set(None)
-    return journal

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -22,7 +21,7 @@ from jigsaw.assembly import (
 )
 from jigsaw.frame import roomy_window
 from jigsaw.geometry import placed_relations
-from jigsaw.journal import current_journal
+from jigsaw.journal import Journal
 from jigsaw.moves import NO_OTHERS, improve, rebuild
 from jigsaw.randomness import start
 from jigsaw.repair import Bench, make_bench
@@ -59,13 +58,21 @@ class Task(NamedTuple):
 class Pool:
     """Makes members from members."""
 
-    def __init__(self, bonds: Bonds, seed: int, workers: int, budget: float, on_round: OnRound) -> None:
+    def __init__(
+        self,
+        bonds: Bonds,
+        seed: int,
+        workers: int,
+        budget: float,
+        on_round: OnRound,
+        journal: Journal | None = None,
+    ) -> None:
         self.bonds, self.seed, self.workers, self.on_round = bonds, seed, workers, on_round
         self.kinds = kinds_of(bonds)
         self.pieces = len(self.kinds)
         self.global_share = min(_GLOBAL_SHARE, _GLOBAL_PIECES / self.pieces)
-        self.deadline = time.monotonic() + budget
-        self._journal = current_journal()
+        self.budget = budget
+        self._journal = journal or Journal(workers)
         self.in_time = self._journal.in_time
         self._made = 0
         self._tools: list[tuple[Assembly, Bench, np.ndarray]] = []
@@ -123,7 +130,7 @@ class Pool:
         idle = 0
         for _ in range(task.passes):
             before = assembly.total[0]
-            if time.monotonic() > self.deadline:
+            if self._journal.seconds > self.budget:
                 self.in_time = False
                 break
             if improve(assembly, bonds, bench, bad, self.global_share) == 0:

@@ -21,7 +21,7 @@ class Settings:
     members: int = 0  # assemblies that the search after the genetic algorithm works on; 0 for no search
     rounds: int = 6  # of crossover between them
     passes: int = 12  # over all edges that could gain more, for each of them
-    budget: float = 0.04  # seconds a piece after which the search ends in any case
+    budget: float = 0.04  # processor seconds a piece and worker after which the search ends in any case
 
     def __post_init__(self) -> None:
         for field in fields(self):

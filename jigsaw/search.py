@@ -26,6 +26,7 @@ import numpy as np
 from jigsaw.assembly import Bonds, make_bonds
 from jigsaw.boards import board_windows, cores_of, fit_windows, pack, split, spread, windows_of, within
 from jigsaw.frame import shapes_of, solid_part, windows
+from jigsaw.journal import Journal
 from jigsaw.measures import rows
 from jigsaw.pool import CUTS, Member, OnRound, Pool, Task, best_of, start_with
 from jigsaw.unmixing import images_of, least_pieces, likely_images
@@ -63,6 +64,7 @@ def search(
     size: tuple[int, int] | None = None,
     one_image: bool = False,
     on_round: OnRound | None = None,
+    journal: Journal | None = None,
 ) -> Found:
     """Improve assemblies.
 
@@ -79,7 +81,7 @@ def search(
     seed, workers
         Same seed, same result, for any number of workers, as long as the budget is not used up.
     budget
-        Seconds after which no new pass begins.
+        Seconds of processor time a worker after which no new pass begins.
     size
         Width and height in pieces, where they are known; of one image.
     one_image
@@ -87,8 +89,10 @@ def search(
     on_round
         Called after each step with its name, and gain and layout of its best assembly; in the layout, a piece
         that is not placed has turn -1.
+    journal
+        What an interrupted search has made already.
     """
-    pool = Pool(bonds, seed, workers, budget, on_round or (lambda name, gain, layout: None))
+    pool = Pool(bonds, seed, workers, budget, on_round or (lambda name, gain, layout: None), journal)
     members = pool.make("improve", [Task(member, passes) for member in start_with(layouts)])
     best = _in_frames(pool, members, rounds, passes, size, one_image)
     if best is None:

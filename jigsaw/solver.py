@@ -16,7 +16,7 @@ from jigsaw.errors import JigsawError
 from jigsaw.files import digest
 from jigsaw.genetic import Evolution, OnGeneration, evolve, warm_up
 from jigsaw.geometry import normalised, relations_of
-from jigsaw.journal import Journal, journaled
+from jigsaw.journal import Journal
 from jigsaw.memory import check_memory, solving_bytes
 from jigsaw.meter import Meter
 from jigsaw.pool import OnRound
@@ -108,18 +108,18 @@ def solve(
             first = elites_of(islands)[: settings.population]
             kept = max(settings.members, keep)
             found = evolve(costs, settings, seed, workers, on_generation, kept, first, checkpoints, state)
-            journal = Journal(checkpoints.offer)
+            journal = Journal(workers, checkpoints.offer)
         else:
             found = _evolution(state)
-            journal = Journal.of(state, checkpoints.offer)
+            journal = Journal.of(state, workers, checkpoints.offer)
         relations, layout, fitness, elite = found.relations, found.layout, found.fitness, found.elite
         image = np.zeros(edges.pieces, np.int32)
         searched: dict[str, Any] = {}
         if settings.members > 0:
             starts = [*(island.layout for island in islands), *elite][: max(settings.members, len(islands))]
-            with journaled(journal), checkpoints.of(lambda: _search_state(found, journal)):
+            with checkpoints.of(lambda: _search_state(found, journal)):
                 after = _search(
-                    edges, starts, settings, seed, workers, journal.seconds, size, one_image, on_round
+                    edges, starts, settings, seed, workers, size, one_image, on_round, journal
                 )  # fmt: skip
             layout, image = after.layout, after.image
             searched = {"framed": after.framed, "in_time": after.in_time}
@@ -176,12 +176,12 @@ def _search(
     settings: Settings,
     seed: int,
     workers: int,
-    spent: float,
     size: tuple[int, int] | None,
     one_image: bool,
     on_round: OnRound | None,
+    journal: Journal,
 ) -> Found:
-    """Improve the best of the last generation, and of the islands; `spent` seconds of the budget are used."""
+    """Improve the best of the last generation, and of the islands."""
     found = search(
         bonds_of(edges),
         layouts,
@@ -189,10 +189,11 @@ def _search(
         settings.passes,
         seed,
         workers,
-        settings.budget * edges.pieces - spent,
+        settings.budget * edges.pieces,
         size,
         one_image,
         on_round,
+        journal,
     )
     if not found.in_time:
         log.warning(
