@@ -94,5 +94,5 @@ class Command:
 
 
 def shared_memory():
-    """Return the segments of shared memory and the semaphores that there are."""
-    return set(os.listdir("/dev/shm"))
+    """Return the segments of shared memory and the semaphores that Python has made."""
+    return {name for name in os.listdir("/dev/shm") if name.startswith(("sem.mp-", "psm_"))}
