@@ -150,7 +150,7 @@ def test_the_panes_zoom_together(visit):
 def test_a_puzzle_tells_its_scores_parameters_seed_and_versions(visit):
     page = visit("#sholomon10375/03/paper/0")
     told = page.locator(".facts").inner_text()
-    for words in ("neighbors found", "population", "solver seed", "0.1.0", "numpy", "10375 pieces"):
+    for words in ("neighbours found", "population", "solver seed", "0.1.0", "numpy", "10375 pieces"):
         assert words in told or words in page.locator("#subtitle").text_content()
     page.locator("#tabs a", has_text="best").click()
     page.wait_for_function("location.hash.includes('best')")

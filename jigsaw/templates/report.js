@@ -65,7 +65,7 @@ function open(chosen) {
     }),
   );
   fill("scores", [
-    ["neighbors found", percent(run.neighbor)],
+    ["neighbours found", percent(run.neighbor)],
     ["identical pieces equal", percent(run.neighbor_identical)],
     ["ceiling", percent(run.ceiling)],
     ["pieces in place", percent(run.direct)],
@@ -111,7 +111,7 @@ function open(chosen) {
 }
 
 function tableOf(images) {
-  const head = ["image", "pieces", "neighbors", "in place"].map((name, i) => element("th", i ? { class: "n" } : {}, name));
+  const head = ["image", "pieces", "neighbours", "in place"].map((name, i) => element("th", i ? { class: "n" } : {}, name));
   const rows = images.map((image) => {
     const cells = [image.image, image.pieces, percent(image.neighbor), percent(image.direct)];
     return element("tr", {}, ...cells.map((cell, i) => element("td", i ? { class: "n" } : {}, String(cell))));
