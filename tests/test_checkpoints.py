@@ -49,7 +49,7 @@ class Interruption:
         self.at = at
         self.seen = []
 
-    def __call__(self, step, figures):
+    def __call__(self, step, figures, layout):
         self.seen.append(step)
         if step == self.at:
             raise KeyboardInterrupt
@@ -117,10 +117,9 @@ def test_the_budget_of_a_search_counts_what_was_used_before(edges, tmp_path, mon
     _, content, _ = read_hdf5(tmp_path / "S.h5.checkpoint-1", "checkpoint")
     given = []
     search = solver.search
-    monkeypatch.setattr(solver, "search", lambda *words: given.append(words[6]) or search(*words))
+    monkeypatch.setattr(solver, "search", lambda *words: given.append(words[-1].seconds) or search(*words))
     assert resumed(edges, settings, tmp_path / "S.h5")[0].settings["in_time"]
-    assert content["searching"] > 0
-    assert given[0] < 100 - content["searching"]
+    assert given[0] >= content["searching"] > 0
 
 
 def test_a_search_that_had_no_time_says_so_when_it_goes_on(edges, tmp_path):

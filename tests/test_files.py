@@ -486,7 +486,7 @@ def test_a_flipped_bit_is_refused_or_harmless(originals, tmp_path, kind):
 def test_a_flipped_bit_of_the_data_is_refused(originals, tmp_path, kind):
     original = originals / f"{kind}.h5"
     with h5py.File(original) as file:
-        spans = [(file[name].id.get_offset(), file[name].id.get_storage_size()) for name in file]
+        spans = [(file[name].id.get_offset(), file[name].nbytes) for name in file if file[name].size]
     damages = [(start + int(part * (size - 1)), 5) for start, size in spans for part in np.linspace(0, 1, 9)]
     found = spoilt(kind, original, tmp_path / "damaged.h5", damages)
     assert all(line.endswith(" refused") for line in found), found
