@@ -313,8 +313,8 @@ def _page(options: argparse.Namespace, settings: Settings) -> Iterator[Page | No
         log.info("to see it, open %s", page.address)
         yield page
         if sys.stderr.isatty():
-            log.info("%s is there until you press Ctrl-C", page.address)
             with contextlib.suppress(KeyboardInterrupt):
+                log.info("%s is there until you press Ctrl-C", page.address)
                 threading.Event().wait()
 
 
