@@ -183,11 +183,13 @@ def test_the_tables_are_those_of_a_local_run(seen):
 
 
 def test_solutions_and_pictures_are_those_of_a_local_run_bit_for_bit(seen):
-    files = sorted(path.relative_to(seen.local) for path in (seen.local / "results/puzzles").rglob("*.*"))
-    assert {path.name for path in files} >= {"solution.h5", "island-1.h5", "island-2.h5", "assembled.png"}
+    folders = (seen.local / "results/puzzles", seen.local / "results/pictures")
+    files = sorted(path.relative_to(seen.local) for folder in folders for path in folder.rglob("*.*"))
+    wanted = {"solution.h5", "island-1.h5", "island-2.h5", "assembled.webp", "errors.webp", "animation.webp"}
+    assert {path.name for path in files} >= wanted
     for path in files:
         ours, theirs = seen.remote / path, seen.local / path
-        if path.suffix == ".png":
+        if path.suffix == ".webp":
             assert ours.read_bytes() == theirs.read_bytes()
         if path.suffix == ".h5":
             assert digest(ours) == digest(theirs)
