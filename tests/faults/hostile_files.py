@@ -61,6 +61,8 @@ def use(kind, path, folder):
         jigsaw.solve(thing, settings=QUICK.changed(measure=thing.measure))
     elif kind == "solution":
         jigsaw.unmix(thing, files["edges"])
+        measure = files["edges"].measure
+        jigsaw.solve(files["edges"], settings=QUICK.changed(measure=measure), islands=[thing])
     if kind != "edges":
         jigsaw.draw(files["solution"], files["pieces"])
         jigsaw.evaluate(files["solution"], files["truth"], files["pieces"])
@@ -76,7 +78,8 @@ def main():
         truth.save(folder / "truth.h5")
         edges = jigsaw.compare(bag, ("ssd", "fused")[first % 2])
         edges.save(folder / "edges.h5")
-        jigsaw.solve(edges, settings=QUICK.changed(measure=edges.measure)).save(folder / "solution.h5")
+        solution = jigsaw.solve(edges, settings=QUICK.changed(measure=edges.measure), keep=2)
+        solution.save(folder / "solution.h5")
         arrays, content, notes = read_hdf5(folder / f"{kind}.h5", kind)
         for seed in range(first, last):
             rng = np.random.default_rng(seed)

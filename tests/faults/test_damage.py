@@ -50,7 +50,7 @@ def test_no_damage_to_its_checkpoints_changes_the_result_of_a_run(tmp_path, tall
     edges = jigsaw.compare(jigsaw.cut([photograph(3, 4)])[0])
     expected = jigsaw.solve(edges, settings=settings)
 
-    def stop(generation, _):
+    def stop(generation, *_):
         if generation == 4:
             raise KeyboardInterrupt
 
