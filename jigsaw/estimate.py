@@ -70,7 +70,7 @@ def _steps(experiment: Experiment, name: str) -> Iterator[Step]:
         if name == BAGS and settings.members == 0:
             yield Step("unmix")
         yield Step("evaluate")
-        yield Step("draw", jobs=3 if name == BAGS else 1)
+        yield Step("draw")
 
 
 def _cost(step: Step, pieces: int) -> tuple[float, float]:
