@@ -167,13 +167,8 @@ class Page:
         """Return a picture of all pieces in a square, made smaller if they are many; none before the cut."""
         if self._bag is None:
             return None
-        columns = math.ceil(math.sqrt(len(self._bag)))
-        size = max(min(self._bag.piece_size, _SIDE // columns), 1)
-        picture = Image.fromarray(draw_bag(self._bag, columns))
-        rows = picture.height // self._bag.piece_size
-        small = picture.resize((size * columns, size * rows), Image.Resampling.BOX)
         stream = io.BytesIO()
-        small.save(stream, "PNG", compress_level=1)
+        Image.fromarray(draw_bag(self._bag, longest=_SIDE)).save(stream, "PNG", compress_level=1)
         return stream.getvalue()
 
 

@@ -20,7 +20,12 @@ _GROUP_FILES = {  # limit and use, by what the list of groups calls the second a
 
 def solving_bytes(pieces: int, population: int) -> int:
     """Return what solving takes beside libraries: two populations and what comes with each piece."""
-    return pieces * (_PIECE + 2 * population * _CHROMOSOME)
+    return pieces * _PIECE + population_bytes(pieces, population)
+
+
+def population_bytes(pieces: int, population: int) -> int:
+    """Return what two generations take."""
+    return 2 * population * pieces * _CHROMOSOME
 
 
 def check_memory(what: str, needed: int, advice: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from jigsaw.memory import population_bytes
 from jigsaw.presets import PRESETS, Settings
 
 FILE = Path(__file__).resolve().parents[1] / "workflow" / "resources.yaml"
@@ -71,8 +72,8 @@ def memory(stage: str, pieces: int, settings: Settings | None = None) -> float:
 
 
 def populations(settings: Settings, pieces: int) -> float:
-    """Return the megabytes of two generations: 16 + 12 bytes a piece and chromosome."""
-    return 2 * settings.population * pieces * 28 / 1e6
+    """Return the megabytes of two generations."""
+    return population_bytes(pieces, settings.population) / 1e6
 
 
 def needs(stage: str, pieces: int, settings: Settings | None = None, attempt: int = 1) -> Needs:

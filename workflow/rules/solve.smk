@@ -22,7 +22,7 @@ rule island:
         keep=lambda wildcards: experiment.island_elite(wildcards.preset),
     shell:
         "jigsaw solve {input.edges:q} --out {output:q} {params.options} --seed {params.seed}"
-        " --keep {params.keep} --workers {threads} --log {log:q}"
+        " --keep {params.keep} --workers {threads} --quiet --log {log:q}"
 
 
 rule solve:
