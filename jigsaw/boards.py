@@ -20,15 +20,26 @@ _OPTIONS = 200  # windows of different areas that are considered for a board
 _NEVER = 1 << 30  # cost of what cannot be
 _FEW = 0.001  # share of the pieces on a board that may be far out, on each side, and are left out of account
 _SPARSE = 4  # times the number of pieces: a board that is larger has no window
+_REACH = 4  # contacts to either side, on the same line, with which a contact is weighed
+_LINE = 0.8  # strength that these must have together, as a share of what the contact itself must have
 
 
 def cores_of(layout: np.ndarray, relations: np.ndarray, contact: np.ndarray, threshold: float) -> np.ndarray:
-    """Number the cores of an assembly, the largest 0; (n), -1 for pieces in none."""
+    """Number the cores of an assembly, the largest 0; (n), -1 for pieces in none.
+
+    They are held together by squares of four strong contacts, each on a line of contacts that are strong too:
+    of two images that lie side by side, some pieces may fit by chance, but not many in a row.
+    """
     n = len(layout)
     p = np.arange(n)
-    right, down = (4 * p + (side - layout[:, 2]) % 4 for side in (1, 2))
-    strong_right, strong_down = ((relations[e] >= 0) & (contact[e] > threshold) for e in (right, down))
-    right, down = relations[right] // 4, relations[down] // 4
+    sides = [4 * p + (side - layout[:, 2]) % 4 for side in range(4)]
+    beside = [np.where(relations[e] >= 0, relations[e] // 4, -1) for e in sides]
+    strong_right, strong_down = (
+        (contact[sides[d]] > threshold)
+        & (_along_line(contact[sides[d]], beside[(d + 1) % 4], beside[(d + 3) % 4]) > _LINE * threshold)
+        for d in (1, 2)
+    )
+    right, down = beside[1], beside[2]
     square = strong_right & strong_down & strong_down[right] & strong_right[down]
     corner = np.flatnonzero(square)
     across = down[right[corner]]
@@ -36,6 +47,18 @@ def cores_of(layout: np.ndarray, relations: np.ndarray, contact: np.ndarray, thr
     links = coo_array((np.ones(len(one), bool), (one, two)), (n, n))
     part = connected_components(links, directed=False)[1]
     return np.where(np.bincount(part)[part] >= 4, by_size(part), -1)
+
+
+def _along_line(contact: np.ndarray, after: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Return the mean of the contacts of each piece to one side and of those beside it, -1 for none."""
+    total, count = np.where(contact >= 0, contact, 0.0), (contact >= 0).astype(float)
+    for following in (after, before):
+        at = following
+        for _ in range(_REACH):
+            there = (at >= 0) & (contact[at] >= 0)
+            total, count = total + np.where(there, contact[at], 0.0), count + there
+            at = np.where(there, following[at], -1)
+    return np.where(contact >= 0, total / np.maximum(count, 1), -1.0)
 
 
 def by_size(label: np.ndarray) -> np.ndarray:

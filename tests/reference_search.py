@@ -6,6 +6,7 @@ dictionary {piece: (x, y, turn)}; here it has the pieces that are placed. Nothin
 
 import itertools
 from dataclasses import replace
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from jigsaw.assembly import (
     read_layout,
 )
 from jigsaw.dissimilarity import compare
+from jigsaw.geometry import DX, DY
 from jigsaw.groups import piece_at
 from jigsaw.pieces import Bag
 from jigsaw.randomness import start
@@ -134,9 +136,13 @@ def no_more_beyond_than_need_be(positions, window):
 
 
 def cores(group, gains_of_edges, threshold):
-    """The sets of pieces that squares of four strong contacts hold together."""
+    """The sets of pieces that squares of four strong contacts, each on a strong line, hold together."""
     at = {(x, y): p for p, (x, y, _) in group.items()}
-    strong = {e for e, gain in gains_of_edges.items() if gain > threshold}
+    strong = {
+        e
+        for e, gain in gains_of_edges.items()
+        if gain > threshold and fmean(line_of(group, at, gains_of_edges, e)) > 0.8 * threshold
+    }
     held = []
     for x, y in at:
         square = [at.get((x + right, y + down)) for right, down in ((0, 0), (1, 0), (1, 1), (0, 1))]
@@ -145,6 +151,21 @@ def cores(group, gains_of_edges, threshold):
             if all(set(edges_between(group, p, q)) <= strong for p, q in around):
                 held.append(set(square))
     return joined(held)
+
+
+def line_of(group, at, gains_of_edges, e, reach=4):
+    """What the contact of an edge gains, and those beside it on the same line, up to where the line ends."""
+    x, y, turn = group[e // 4]
+    d = (e + turn) % 4
+    gains = [gains_of_edges[e]]
+    for along in ((d + 1) % 4, (d + 3) % 4):
+        for step in range(1, reach + 1):
+            p = at.get((x + step * DX[along], y + step * DY[along]))
+            beside = None if p is None else 4 * p + (d - group[p][2]) % 4
+            if beside not in gains_of_edges:
+                break
+            gains.append(gains_of_edges[beside])
+    return gains
 
 
 def edges_between(group, p, q):

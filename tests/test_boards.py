@@ -100,6 +100,17 @@ def test_one_strong_contact_does_not_make_two_squares_one_core():
     assert core.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
 
 
+@pytest.mark.parametrize("row", [0, 3, 8])
+def test_two_strong_contacts_on_a_weak_line_do_not_make_two_pictures_one_core(row):
+    layout = np.concatenate([block(6, 10), block(6, 10, x=6)])
+    relations = placed_relations(layout)
+    contact = np.where(relations >= 0, np.float32(1), np.float32(-1))
+    between = [4 * (6 * y + 5) + 1 for y in range(10)]
+    weak = [e for y, e in enumerate(between) if y not in (row, row + 1)]
+    contact[weak] = contact[relations[weak]] = 0.05
+    assert cores_of(layout, relations, contact, 0.6).tolist() == [0] * 60 + [1] * 60
+
+
 @pytest.mark.parametrize("side", [0, 1, 2, 3])
 def test_a_square_needs_all_of_its_four_contacts(side):
     layout = block(2, 2)
