@@ -29,6 +29,7 @@ from jigsaw.repair import Bench, make_bench
 log = logging.getLogger(__name__)
 
 CUTS = (0.25, 0.5, 0.75)  # strengths of contacts, as shares of the greatest, at which members are cut up
+ALIKE = 1e-3  # members that gain the same, but for this, are taken to be the same
 _STREAM = 1 << 40  # of random numbers, apart from those of the generations
 _PATIENCE = 3  # passes over all bad edges without any gain before a member is left alone
 _GLOBAL_SHARE = 0.01  # of moves that cut everywhere,
@@ -84,7 +85,7 @@ class Pool:
             tasks = []
             for m, one in enumerate(members):
                 two = members[(m + 1 + i % max(count - 1, 1)) % count]
-                if abs(one.gain - two.gain) > 1e-3:
+                if abs(one.gain - two.gain) > ALIKE:
                     tasks.append(Task(one, passes, others=placed_relations(two.layout)))
                 else:
                     tasks.append(Task(one, passes, cut=CUTS[(i + m) % len(CUTS)] * self.bonds.none))

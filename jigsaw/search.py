@@ -3,8 +3,10 @@
 members = some of the best assemblies of the last generation
 improve each by destroying and repairing, again and again
 if the pieces seem to be complete rectangles, one for each image:
-    move members into those frames, improve and cross them inside, return the best
-cross members; try frames once more; return the best, what is not placed yet put into its gaps
+    move members into those frames, improve and cross them inside
+unless that ends with members that agree:
+    cross members without frames; try frames once more
+return the best, what is not placed yet put into its gaps
 
 To cross members, for some rounds: of each member and another, keep what they have in common, repair, improve;
 keep the child if it is better.
@@ -28,7 +30,7 @@ from jigsaw.boards import board_windows, cores_of, fit_windows, pack, split, spr
 from jigsaw.frame import shapes_of, solid_part, windows
 from jigsaw.journal import Journal
 from jigsaw.measures import rows
-from jigsaw.pool import CUTS, Member, OnRound, Pool, Task, best_of, start_with
+from jigsaw.pool import ALIKE, CUTS, Member, OnRound, Pool, Task, best_of, start_with
 from jigsaw.unmixing import images_of, least_pieces, likely_images
 from jigsaw.unmixing import warm_up as warm_up_unmixing
 
@@ -94,10 +96,12 @@ def search(
     """
     pool = Pool(bonds, seed, workers, budget, on_round or (lambda name, gain, layout: None), journal)
     members = pool.make("improve", [Task(member, passes) for member in start_with(layouts)])
-    best = _in_frames(pool, members, rounds, passes, size, one_image)
-    if best is None:
+    framed = _in_frames(pool, members, rounds, passes, size, one_image)
+    if not _settled(framed, best_of(members).gain):
         members = pool.cross(members, rounds, passes)
-        best = _in_frames(pool, members, rounds, passes, None, one_image) or best_of(members)
+        late = _in_frames(pool, members, rounds, passes, size, one_image)
+        framed = [*framed, *late] if late else []
+    best = max(framed, key=_worth, default=best_of(members))
     layout = pool.filled(best)
     if best.framed:
         image = windows_of(layout, best.windows)
@@ -125,8 +129,8 @@ def _in_frames(
     passes: int,
     size: tuple[int, int] | None,
     one_image: bool,
-) -> Member | None:
-    """Go on inside frames; return the best, or None where the pieces do not seem to be whole rectangles."""
+) -> list[Member]:
+    """Go on inside frames; return members in them, none if the pieces do not seem to be whole rectangles."""
     wanted = -np.inf if size is not None else best_of(members).gain
     framed = whole = _one_frame(pool, members, size)[: len(members)]
     if size is None and not one_image:
@@ -134,13 +138,14 @@ def _in_frames(
         framed = [*whole, *_many_frames(pool, hopeful or members)]
         framed = [_split(pool, member) for member in framed]
     if not framed:
-        return None
+        return []
     first = max(framed, key=_worth)
-    best = _finished(pool, members, framed, len(first.windows), wanted, rounds, passes)
+    finished = _finished(pool, members, framed, len(first.windows), wanted, rounds, passes)
     doubtful = max(map(_worth, whole), default=-np.inf) > _worth(first) - _DOUBT * pool.bonds.none
     if len(first.windows) > 1 and doubtful:
-        best = max(best, _finished(pool, members, whole, 1, wanted, rounds, passes), key=_worth_or_nothing)
-    return best
+        alone = _finished(pool, members, whole, 1, wanted, rounds, passes)
+        finished = max(finished, alone, key=lambda members: max(map(_worth, members), default=-np.inf))
+    return finished
 
 
 def _finished(
@@ -151,8 +156,8 @@ def _finished(
     wanted: float,
     rounds: int,
     passes: int,
-) -> Member | None:
-    """Improve and cross those with so many frames; return the best, or None if being so framed costs much."""
+) -> list[Member]:
+    """Improve and cross those with so many frames; return them, or none if being so framed costs much."""
     framed = [member for member in framed if len(member.windows) == number]
     touching = int((pool.contacts(best_of(members).layout)[0] >= 0).sum()) // 2
     wanted -= _CHANCE * max(touching - _contacts(framed[0]), 0)  # between images, by chance
@@ -160,12 +165,16 @@ def _finished(
     framed = pool.make("improve", [Task(member, passes) for member in framed[: len(members)]])
     framed = pool.cross(framed, rounds, passes)
     if framed and best_of(framed).gain >= (1 - _TOLERANCE) * wanted:
-        return best_of(framed)
-    return None
+        return framed
+    return []
 
 
-def _worth_or_nothing(member: Member | None) -> float:
-    return -np.inf if member is None else _worth(member)
+def _settled(framed: list[Member], outside: float) -> bool:
+    """Return whether it is of no use to go on: several images, or two members that agree and gain enough."""
+    if any(len(member.windows) > 1 for member in framed):
+        return True
+    gains = sorted(member.gain for member in framed)
+    return len(gains) > 1 and gains[-1] - gains[-2] < ALIKE and gains[-1] > outside - ALIKE
 
 
 def _worth(member: Member) -> float:
