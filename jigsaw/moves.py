@@ -217,11 +217,12 @@ def loosen_all(assembly, bench, threshold, others):
     unseen = 2 * bench.counts[0]
     count = len(assembly.windows)
     largest, size, within = np.full(count, -1), np.zeros(count, np.int64), np.zeros(count, np.int64)
-    for p in range(len(records)):
-        _mark(assembly, bench, p)
     for taking in range(2):
         for p in range(len(records)):
-            bench.mark[p] = unseen
+            if taking:
+                bench.mark[p] = unseen
+            else:
+                _mark(assembly, bench, p)
         for first in range(len(records)):
             if records[first].group != PLACED or bench.mark[first] != unseen:
                 continue
