@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jigsaw.errors import JigsawError
+from jigsaw.files import digest
 from jigsaw.geometry import Places, relations_of, rotate_array
 from jigsaw.meter import Meter
 from jigsaw.pieces import Bag, Truth
@@ -32,6 +33,7 @@ def evaluate(solution: Solution, truth: Truth, bag: Bag, edges: Edges | None = N
     stages = record["stages"]
     return {
         **scores,
+        "solution": digest({key: getattr(solution, key) for key in ("relations", "layout", "image")}),
         # From the pieces to the solution, as the literature counts it.
         "seconds": sum(stages.get(stage, {}).get("seconds", 0.0) for stage in ("compare", "solve")),
         "stages": stages,

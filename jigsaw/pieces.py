@@ -185,6 +185,11 @@ def _cut(
     bag = Bag(turn_pixels(upright[order], turns))
     restoring = (-turns % 4)[:, None]
     names = tuple(_name(image, crop) for image, crop in zip(images, crops, strict=True))
+    lost = np.setdiff1d(np.arange(len(shapes)), places[order, 0])
+    if len(lost):
+        raise JigsawError(
+            f"no piece of {names[lost[0]]} is left; with missing below {missing}, some would be"
+        )
     truth = Truth(np.hstack([places[order], restoring]).astype(np.int32), shapes, bag.digest, names, seed)
     return bag, truth
 

@@ -162,10 +162,11 @@ def elites_of(islands: Sequence[Solution]) -> list[np.ndarray]:
 
 
 def _with_islands(record: dict[str, Any], islands: Sequence[Solution]) -> dict[str, Any]:
-    """Add the islands to the cost of solving: they ran side by side, so the slowest and the largest count."""
+    """Add the islands to the cost of solving: as they ran side by side, the slowest and the largest count."""
     own = record["stages"]["solve"]
     before = [island.notes.get("stages", {}).get("solve", {}) for island in islands]
     own["seconds"] += max((cost.get("seconds", 0.0) for cost in before), default=0.0)
+    own["core_seconds"] += sum(cost.get("core_seconds", 0.0) for cost in before)
     own["peak_mb"] = max([own["peak_mb"], *(cost.get("peak_mb", 0.0) for cost in before)])
     return record
 

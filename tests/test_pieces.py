@@ -171,7 +171,7 @@ def told(path):
     attributes.pop("digest")
     notes = json.loads(attributes.pop("notes"))
     for cost in notes["stages"].values():
-        assert set(cost) == {"seconds", "peak_mb"}
+        assert set(cost) == {"seconds", "core_seconds", "peak_mb"}
         cost.clear()
     return attributes, notes, layout, creation
 
@@ -359,3 +359,8 @@ def test_a_crop_that_cannot_be_is_refused(tmp_path, crops, message):
     Image.fromarray(noise(8, 12)).save(tmp_path / "b.png")
     with pytest.raises(JigsawError, match=message):
         cut([noise(8, 16), tmp_path / "b.png"], 4, crops=crops)
+
+
+def test_an_image_that_loses_all_its_pieces_is_refused():
+    with pytest.raises(JigsawError, match=r"no piece of .* is left"):
+        cut([noise(30, 30), noise(5, 5)], 5, missing=0.97)
