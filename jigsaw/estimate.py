@@ -29,10 +29,10 @@ def by_set(experiment: Experiment) -> Table:
     rows: list[list[Any]] = []
     for name in experiment.wanted:
         sizes = experiment.sizes(name)
-        steps = list(_steps(experiment, name))
+        steps = [(step, pieces) for i, pieces in enumerate(sizes) for step in _steps(experiment, name, i)]
         if sizes:
-            jobs = len(sizes) * sum(step.jobs for step in steps)
-            costs = [_cost(step, pieces) for step in steps for pieces in sizes]
+            jobs = sum(step.jobs for step, _ in steps)
+            costs = [_cost(step, pieces) for step, pieces in steps]
             rows.append(
                 [name, span(sizes), len(sizes), jobs, sum(c[0] for c in costs), max(c[1] for c in costs)]
             )
@@ -55,9 +55,10 @@ def of_puzzle(pieces: int, presets: Mapping[str, Settings]) -> Table:
     return Table(f"Cost of a puzzle of {pieces:,} pieces", columns, rows, [_NOTE])
 
 
-def _steps(experiment: Experiment, name: str) -> Iterator[Step]:
-    """Yield the stages that each puzzle of a set goes through."""
-    runs = experiment.runs(name)
+def _steps(experiment: Experiment, name: str, position: int) -> Iterator[Step]:
+    """Yield the stages that a puzzle of a set goes through."""
+    puzzle = experiment.puzzles(name)[position] if name == BAGS or experiment.is_there(name) else None
+    runs = experiment.runs(name, puzzle, position)
     measures = {experiment.settings(preset).measure for preset, _ in runs}
     judged = set(experiment.judged_measures(name))
     yield Step("cut")

@@ -51,6 +51,11 @@ def _truth_value(value: Any) -> Any:
     return {"true": True, "false": False}.get(value.lower(), value) if isinstance(value, str) else value
 
 
+def _among(images: list[str], puzzle: str | None, position: int) -> bool:
+    """Return whether a puzzle is one of some images, or could be if only its position is known."""
+    return position < len(images) if puzzle is None else puzzle in images
+
+
 def use_own_environment() -> None:
     """Make jobs call the `jigsaw` of the environment that runs Snakemake, activated or not."""
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
@@ -105,8 +110,9 @@ class Experiment(ImageSets):
                     raise JigsawError(
                         f"config.yaml, experiments.{i}.presets: there is no preset {name!r}; known: {known}"
                     )
-            for name in self._named(experiment["sets"]):
-                self._known(name, f"experiments.{i}.sets", (BAGS,))
+            for key in ("sets", "except"):
+                for name in self._named(experiment.get(key, [])):
+                    self._known(name, f"experiments.{i}.{key}", (BAGS,))
         for name, declared in self.config["sets"].items():
             if "of" in declared:
                 self._known(declared["of"], f"sets.{name}.of")
@@ -129,6 +135,9 @@ class Experiment(ImageSets):
 
     def _named(self, sets: str | list[str]) -> list[str]:
         return [*self.config["sets"], BAGS] if sets == "all" else list(sets)
+
+    def _sets_in(self, experiment: Mapping[str, Any]) -> list[str]:
+        return [name for name in self._named(experiment["sets"]) if name not in experiment.get("except", [])]
 
     @property
     def _judged(self) -> dict[str, list[str]]:
@@ -255,9 +264,7 @@ class Experiment(ImageSets):
     @property
     def wanted(self) -> list[str]:
         """The sets that some experiment runs, there or not."""
-        named = {
-            name for experiment in self.config["experiments"] for name in self._named(experiment["sets"])
-        }
+        named = {name for experiment in self.config["experiments"] for name in self._sets_in(experiment)}
         return [
             name
             for name in self._named("all")
@@ -265,26 +272,38 @@ class Experiment(ImageSets):
         ]
 
     def jobs(self, name: str) -> list[Job]:
-        """Return the runs of all presets on all puzzles of a set."""
-        runs = self.runs(name)
-        return [
-            Job(name, puzzle, preset, run)
-            for preset in dict.fromkeys(preset for preset, _ in runs)
-            for puzzle in self.puzzles(name)
-            for run in (run for of, run in runs if of == preset)
-        ]
+        """Return the runs of all presets on all puzzles of a set, by preset."""
+        puzzles = self.puzzles(name)
+        self._check_images(name, puzzles)
+        found = [Job(name, puzzle, *run) for puzzle in puzzles for run in self.runs(name, puzzle)]
+        presets = list(dict.fromkeys(preset for preset, _ in self.runs(name)))
+        return sorted(found, key=lambda job: presets.index(job.preset))
 
-    def runs(self, name: str) -> list[tuple[str, int]]:
-        """Return the presets that each puzzle of a set is solved with, and the numbers of the runs."""
+    def runs(self, name: str, puzzle: str | None = None, position: int = 0) -> list[tuple[str, int]]:
+        """Return the presets that a puzzle of a set is solved with, and the numbers of the runs.
+
+        Where its name is not known, a puzzle is told by its position.
+        """
         return list(
             dict.fromkeys(
                 (preset, run)
                 for experiment in self.config["experiments"]
-                if name in self._named(experiment["sets"])
+                if name in self._sets_in(experiment)
+                and ("images" not in experiment or _among(experiment["images"], puzzle, position))
                 for preset in experiment["presets"]
                 for run in range(experiment.get("runs", 1))
             )
         )
+
+    def _check_images(self, name: str, puzzles: list[str]) -> None:
+        for i, experiment in enumerate(self.config["experiments"]):
+            if name in self._sets_in(experiment):
+                for image in experiment.get("images", []):
+                    if image not in puzzles:
+                        raise JigsawError(
+                            f"config.yaml, experiments.{i}.images: {name} has no image {image!r}; "
+                            f"it has {', '.join(puzzles)}"
+                        )
 
     def judged(self) -> list[tuple[str, str, str]]:
         """Return set, puzzle and measure of everything that the table of measures judges."""
@@ -317,7 +336,7 @@ class Experiment(ImageSets):
             name
             for experiment in self.config["experiments"]
             if experiment.get("table") == table
-            for name in self._named(experiment["sets"])
+            for name in self._sets_in(experiment)
         }
         return [name for name in self.sets if name in named]
 
@@ -350,7 +369,7 @@ class Experiment(ImageSets):
         used = [
             self.settings(preset)
             for experiment in self.config["experiments"]
-            if any(name in self.sets for name in self._named(experiment["sets"]))
+            if any(name in self.sets for name in self._sets_in(experiment))
             for preset in experiment["presets"]
         ]
         names = [settings.measure for settings in used if stage != "search" or settings.members > 0]

@@ -226,6 +226,8 @@ def test_published_results_are_of_declared_sets_and_tables_name_known_solvers(co
         ("experiments.0.presets", "quick", "experiments.0.presets"),
         ("experiments.0.sets", ["tiny", "huge"], "experiments.0.sets"),
         ("experiments.0.sets", "tiny", "experiments.0.sets"),
+        ("experiments.0.except", ["huge"], "experiments.0.except"),
+        ("experiments.0.images", [], "experiments.0.images"),
         ("only", ["huge"], "only"),
         ("only", "tiny,huge", "only"),
         ("require_all", "perhaps", "require_all"),
@@ -296,6 +298,30 @@ def test_runs_and_presets_multiply_jobs_but_never_twice_the_same(tiny):
     jobs = Experiment(tiny, ROOT).jobs("tiny")
     assert len(jobs) == len(set(jobs)) == 6
     assert {(job.preset, job.run) for job in jobs} == {("quick", 0), ("quick", 1), ("other", 0)}
+
+
+def test_an_experiment_may_leave_sets_out_or_be_about_some_images(tiny):
+    tiny["presets"]["other"] = {}
+    tiny["experiments"] = [
+        {"sets": "all", "except": ["tiny"], "presets": ["quick"]},
+        {"sets": ["tiny"], "images": ["b"], "presets": ["other"], "runs": 2},
+    ]
+    experiment = Experiment(tiny, ROOT)
+    assert experiment.jobs("tiny") == [Job("tiny", "b", "other", 0), Job("tiny", "b", "other", 1)]
+    tiny["experiments"][1]["images"] = ["b", "z"]
+    with pytest.raises(JigsawError, match=r"experiments\.1\.images: tiny has no image 'z'; it has a, b"):
+        Experiment(tiny, ROOT).jobs("tiny")
+
+
+def test_puzzles_whose_names_are_not_known_are_counted(tiny):
+    tiny["presets"]["other"] = {}
+    tiny["experiments"] = [
+        {"sets": "all", "presets": ["quick"]},
+        {"sets": ["tiny"], "images": ["x", "y"], "presets": ["other"]},
+    ]
+    experiment = Experiment(tiny, ROOT)
+    runs = [experiment.runs("tiny", position=i) for i in range(3)]
+    assert runs == [[("quick", 0), ("other", 0)], [("quick", 0), ("other", 0)], [("quick", 0)]]
 
 
 def test_the_settings_of_a_preset_depart_from_its_base(tiny):
