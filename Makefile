@@ -5,7 +5,7 @@ CORES ?= all
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: all setup test test-faults test-slurm bench resources docs pictures lint format lock clean
+.PHONY: all setup test test-faults test-slurm bench resources reference docs pictures lint format lock clean
 .DEFAULT_GOAL := all
 
 all: setup
@@ -43,6 +43,11 @@ bench: setup
 
 resources: setup
 	@$(BIN)/python benchmarks/resources.py $(SIZES)
+
+# All sets and bags with all presets, hours of work that may be interrupted, and then what is kept of it.
+reference: setup
+	@$(BIN)/snakemake --cores $(CORES) --config require_all=true
+	@$(BIN)/jigsaw reference keep
 
 docs: setup
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement docs/requirements.txt

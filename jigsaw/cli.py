@@ -205,6 +205,14 @@ def parser() -> argparse.ArgumentParser:
     add.add_argument("--config", default="config.yaml", metavar="FILE", help="default: %(default)s")
     add.add_argument("--pieces", type=int, metavar="N", help="one puzzle of so many pieces, by preset")
 
+    add = step("reference", _reference, "keep the results of a complete run, or make some of them again")
+    add.add_argument("action", choices=("keep", "check"))
+    add.add_argument("--folder", default="results/reference", metavar="DIR", help="default: %(default)s")
+    add.add_argument("--config", default="config.yaml", metavar="FILE", help="to keep: default: %(default)s")
+    add.add_argument("--readme", default="README.md", metavar="FILE", help="to keep: whose headline to renew")
+    add.add_argument("--sample", type=int, default=3, metavar="N", help="to check: puzzles of each preset")
+    add.add_argument("--cores", type=int, default=2, metavar="N", help="to check (default: %(default)s)")
+
     add = step("compile", _compile, "compile the kernels into their cache, before many jobs start at once")
     add.add_argument(
         "stage", nargs="?", choices=("compare", "solve", "search"), help="whose kernels (default: all)"
@@ -527,6 +535,15 @@ def _estimate(options: argparse.Namespace) -> None:
         raise JigsawError(f"a puzzle of {options.pieces} pieces is none: there must be at least 2")
     table = of_puzzle(options.pieces, PRESETS) if options.pieces else by_set(Experiment.load(options.config))
     print(table.markdown(), end="")
+
+
+def _reference(options: argparse.Namespace) -> None:
+    from jigsaw.reference import check, keep
+
+    if options.action == "keep":
+        keep(Path(options.config), Path(options.folder), Path(options.readme))
+    else:
+        print(check(Path(options.folder), options.sample, options.cores).markdown(), end="")
 
 
 def _compile(options: argparse.Namespace) -> None:

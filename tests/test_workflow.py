@@ -15,11 +15,13 @@ import sys
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from PIL import Image
 from puzzles import noise, photograph
 
+from jigsaw.reference import MARKS
 from jigsaw.solution import Solution
 
 ROOT = Path(__file__).parents[1]
@@ -59,10 +61,13 @@ class Project:
 
     def snakemake(self, *words, **variables):
         """Run Snakemake with the package of the copy; return the finished process."""
+        return self._run([sys.executable, "-m", "snakemake", "--cores", "2", *words], **variables)
+
+    def _run(self, command, **variables):
         ours = {"PYTHONPATH": str(self.root), "XDG_CACHE_HOME": str(self.root.parent / "cache")}
         inherited = {k: v for k, v in os.environ.items() if k not in ("JIGSAW_DATA", "SNAKEMAKE_PROFILE")}
         return subprocess.run(
-            [sys.executable, "-m", "snakemake", "--cores", "2", *words],
+            command,
             cwd=self.root,
             env={**inherited, **ours, **variables},
             stdout=subprocess.PIPE,
@@ -71,6 +76,13 @@ class Project:
             check=False,
             timeout=300,
         )
+
+    def reference(self, *words, fails=False):
+        """Run `jigsaw reference` with the package of the copy; return what it says."""
+        done = self._run([sys.executable, "-m", "jigsaw", "reference", *words])
+        assert (done.returncode != 0) == fails, done.stdout
+        assert "Traceback" not in done.stdout
+        return done.stdout
 
     def makes(self, *words):
         """Run Snakemake, which must succeed; return the jobs it ran."""
@@ -651,3 +663,56 @@ def test_every_job_has_a_log(project):
         assert f"{step}/tiny/a-quick-0.log" in logs
     assert "unmix/mixed_bags/both-quick-0.log" in logs
     assert {"cut/tiny/a.log", "compare/tiny/a-ssd.log", "records/tiny.log"} <= logs
+
+
+def test_a_bag_of_one_gives_the_result_of_a_single_puzzle(project):
+    alone = Solution.load(project / SOLUTION)
+    for bag in ("some-1-01", "some-1-02"):
+        of_bag = Solution.load(project / f"results/puzzles/mixed_bags/{bag}/quick/0/unmixed.h5")
+        for key in ("relations", "layout", "image"):
+            np.testing.assert_array_equal(getattr(of_bag, key), getattr(alone, key))
+        assert of_bag.fitness == alone.fitness
+
+
+# -- reference results -----------------------------------------------------------------------------------
+
+
+def test_results_are_kept_and_can_be_made_again(project):
+    (project / "README.md").write_text(f"# Title\n\n{MARKS[0]}\n{MARKS[1]}\n\nText\n")
+    before = (project / "README.md").read_text()
+    said = project.reference("keep", fails=True)
+    assert "code in no commit" in said  # the copy is no checkout
+    assert (project / "README.md").read_text() == before
+    assert not (project / "results/reference").exists()
+
+    for path in (project / "results/records").iterdir():
+        records = json.loads(path.read_text())
+        for record in records:
+            record["provenance"]["commit"] = "0123abcd"
+        path.write_text(json.dumps(records))
+    project.reference("keep")
+    kept = project / "results/reference"
+    assert {path.name for path in kept.iterdir()} == {
+        "config.yaml", "environment.json", "plots", "records", "tables"
+    }  # fmt: skip
+    assert json.loads((kept / "environment.json").read_text())["commits"] == ["0123abcd"]
+    lines = (kept / "records/tiny.json").read_text().splitlines()
+    assert len(lines) == 2 + 2  # brackets, and one line a run
+    assert "history" not in lines[1]
+    assert (kept / "tables/tiny.csv").read_bytes() == (project / "results/tables/tiny.csv").read_bytes()
+
+    said = project.reference("check", "--sample", "2")
+    assert said.count("quick") == 2
+    records = json.loads((kept / "records/tiny.json").read_text())
+    records[1]["solution"] = "0" * 32
+    (kept / "records/tiny.json").write_text(json.dumps(records))
+    said = project.reference("check", "--sample", "2", fails=True)
+    assert re.search(r"tiny .* b .* quick .* solution", said)
+    assert "0123abcd" in said
+
+
+def test_incomplete_results_are_not_kept(project):
+    (project / "results/records/other.json").unlink()
+    said = project.reference("keep", fails=True)
+    assert "not complete" in said
+    assert "other.json is not there" in said

@@ -1,0 +1,117 @@
+"""What is kept of a complete run, and README's headline; the workflow's part is in test_workflow.py."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from generated import record
+
+from jigsaw.errors import JigsawError
+from jigsaw.experiment import Experiment
+from jigsaw.records import read_published, read_records
+from jigsaw.reference import MARKS, compact, core_hours, headline, published_beside, same, with_headline
+from jigsaw.tables import make_table
+
+ROOT = Path(__file__).parents[1]
+KEPT = ROOT / "results" / "reference"
+SOLVERS = [
+    {"name": "Ours truly", "results": {"cho432": {"neighbor": 94.88}, "mcgill540": {"neighbor": 90}}},
+    {"name": "Another", "results": {"cho432": {"neighbor": 80.5}}},
+]
+
+
+def cells(table):
+    """Return the cells of a Markdown table, row by row, without the rule below the titles."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    return [rows[0], *rows[2:]]
+
+
+def test_the_headline_has_a_row_for_every_set_that_others_have_solved_and_a_column_for_every_solver():
+    records = [
+        record("cho432", "1", "best", neighbor=1.0),
+        record("cho432", "2", "best", neighbor=0.98, pixel_perfect=False),
+        record("cho432", "1", "paper", neighbor=0.9),
+        record("cho432", "2", "paper", neighbor=0.8),
+        record("mcgill540", "1", "best", neighbor=0.97, pieces=540),
+        record("holidays", "1", "best", neighbor=0.5, pieces=100),
+        record("mixed_bags", "four432", "best", neighbor=0.1, pieces=1728),
+    ]
+    titles, first, second = cells(headline(records, SOLVERS))
+    assert titles[:4] == ["pieces", "images", "`best`", "`paper`"]
+    assert titles[6:8] == ["Ours truly", "Another"]
+    assert first[:4] == ["432", "2", "99.00", "85.00"]
+    assert first[5:8] == ["1", "94.88", "80.50"]
+    assert second[:4] == ["540", "1", "97.00", ""]
+    assert second[6:8] == ["90.00", ""]
+
+
+def test_pixel_perfect_images_are_a_mean_over_runs():
+    runs = [record(run=run, pixel_perfect=run == 0) for run in range(2)]
+    assert cells(headline(runs, SOLVERS))[1][4] == "0.5"
+
+
+def test_the_headline_goes_between_its_marks_and_nothing_else_changes():
+    text = f"# Title\n\n{MARKS[0]}\nold\n{MARKS[1]}\n\nText \\1\n"
+    once = with_headline(text, "| new \\1 |")
+    assert once == f"# Title\n\n{MARKS[0]}\n\n| new \\1 |\n\n{MARKS[1]}\n\nText \\1\n"
+    assert with_headline(once, "| new \\1 |") == once
+
+
+@pytest.mark.parametrize("text", ["", f"{MARKS[0]}", f"{MARKS[1]} {MARKS[0]}", f"{MARKS[0]}{MARKS[1]}" * 2])
+def test_a_readme_without_one_place_for_the_headline_is_refused(text):
+    with pytest.raises(JigsawError, match="no place for the headline"):
+        with_headline(text, "")
+
+
+def test_compact_records_make_the_same_tables(tmp_path):
+    records = [record(puzzle=str(i), run=run, neighbor=0.9 + i / 100) for i in range(3) for run in range(2)]
+    (tmp_path / "whole.json").write_text(json.dumps(records))
+    (tmp_path / "compact.json").write_text(compact(records))
+    for kind in ("puzzles", "accuracy", "performance"):
+        for name in ("whole", "compact"):
+            make_table([tmp_path / f"{name}.json"], tmp_path / f"{name}.csv", kind)
+        assert (tmp_path / "whole.csv").read_bytes() == (tmp_path / "compact.csv").read_bytes()
+    assert len((tmp_path / "compact.json").read_text().splitlines()) == len(records) + 2
+
+
+def test_core_hours_count_what_runs_share_once():
+    stages = {
+        stage: {"seconds": 1.0, "core_seconds": 3600.0, "peak_mb": 1.0}
+        for stage in ("cut", "compare", "solve")
+    }
+    runs = [
+        record(stages=stages, run=run, preset=preset, settings={"measure": measure})
+        for run in range(2)
+        for preset, measure in (("paper", "ssd"), ("best", "fused"))
+    ]
+    assert core_hours(runs) == 1 + 2 + 4
+
+
+def test_what_differs_is_named_and_costs_are_not_compared():
+    old = {**record(), "solution": "a"}
+    assert same(old, {**old, "seconds": 1e9, "stages": {}, "provenance": {}}) == ""
+    assert same(old, {**old, "solution": "b", "fitness": -1.0}) == "solution, fitness"
+
+
+@pytest.mark.skipif(not KEPT.is_dir(), reason="no reference results are kept yet")
+def test_readme_opens_with_the_reference_results():
+    config = yaml.safe_load((KEPT / "config.yaml").read_text(encoding="utf-8"))
+    records = read_records([KEPT / "records" / f"{n}.json" for n in [*config["sets"], "mixed_bags"]])
+    table = headline(records, published_beside(Experiment(config, ROOT)))
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert with_headline(text, table) == text
+
+
+@pytest.mark.skipif(not KEPT.is_dir(), reason="no reference results are kept yet")
+def test_the_reference_tables_follow_from_the_reference_records(tmp_path):
+    config = yaml.safe_load((KEPT / "config.yaml").read_text(encoding="utf-8"))
+    for name in config["sets"]:
+        make_table([KEPT / "records" / f"{name}.json"], tmp_path / f"{name}.csv")
+        assert (tmp_path / f"{name}.csv").read_bytes() == (KEPT / "tables" / f"{name}.csv").read_bytes()
+
+
+def test_published_results_are_those_of_the_comparison():
+    experiment = Experiment.load(ROOT / "config.yaml")
+    named = experiment.config["tables"]["comparison"]["beside"]
+    assert published_beside(experiment) == read_published(ROOT / "workflow/published.yaml", named)
