@@ -65,7 +65,7 @@ def cache_folder() -> Path:
     total = hashlib.sha256()
     for path in sorted(_PACKAGE.rglob("*.py")):
         source = path.read_bytes()
-        if b"jigsaw.compiled" in source or b"numba" in source:
+        if b"from jigsaw.compiled import kernel" in source or b"numba" in source:
             total.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\n" + source)
     name = f"kernels-{total.hexdigest()[:16]}"
     places = [_PACKAGE / "__pycache__", Path("~/.cache/jigsaw").expanduser(), Path(tempfile.gettempdir())]

@@ -295,7 +295,12 @@ def test_what_a_dead_worker_was_doing_is_done_again(caplog):
         pool.run(range(40))
         pool.run(range(40))
     np.testing.assert_array_equal(done, np.arange(40))
-    assert caplog.text.count("a worker died; new ones do its work again") == 2
+    said = [
+        record for record in caplog.records if "a worker died; new ones do its work again" in record.message
+    ]
+    assert (
+        len({record.created for record in said}) == 2
+    )  # each may be handled twice, if the command has set up logs
 
 
 def test_a_worker_that_dies_with_the_lock_in_its_hands_holds_up_nobody():

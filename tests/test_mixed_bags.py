@@ -1,6 +1,8 @@
 """Mixed bags: the search tells how many pictures there are, and finishes each in a frame of its own."""
 
 import itertools
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from skimage import data
 
 import jigsaw
 from jigsaw.assembly import bonds_of
+from jigsaw.experiment import Experiment
 from jigsaw.geometry import relations_of
 from jigsaw.moves import improve
 from jigsaw.presets import Settings
@@ -16,6 +19,7 @@ from jigsaw.search import search
 from jigsaw.synthetic import picture
 from jigsaw.unmixing import unmix
 
+ROOT = Path(__file__).parents[1]
 SIZE = 8  # pixels
 QUICK = Settings(measure="fused", population=16, generations=3, members=3, rounds=2, passes=4, budget=60.0)
 
@@ -184,11 +188,24 @@ def test_a_bag_scrambled_to_single_pieces_is_told_apart(seed):
 # --- Photographs --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["astronaut", "chelsea", "coffee", "rocket"])
+BUNDLED = sorted(Experiment.load(ROOT / "config.yaml").images("bundled").items())
+REAL = sorted(Path(os.environ.get("JIGSAW_DATA") or "nowhere", "cho432").glob("*.png"))
+
+
+@pytest.mark.parametrize("path", [path for _, path in BUNDLED], ids=[name for name, _ in BUNDLED])
 @pytest.mark.parametrize("size", [40, 56])
-def test_a_photograph_is_never_split(name, size):
-    bag, _ = jigsaw.cut([getattr(data, name)()], size)
+def test_a_photograph_is_never_split(path, size):
+    bag, _ = jigsaw.cut([path], size)
     solution = solved(bag, seed=1)
+    assert_valid(solution, len(bag))
+    assert not solution.image.any()
+
+
+@pytest.mark.skipif(not REAL, reason="the images of cho432 are not in JIGSAW_DATA")
+@pytest.mark.parametrize("path", REAL, ids=[path.stem for path in REAL])
+def test_an_image_of_the_benchmark_is_never_split(path):
+    bag, _ = jigsaw.cut([path], seed=11)
+    solution = jigsaw.solve(jigsaw.compare(bag, "fused"), "best", seed=11, workers=2)
     assert_valid(solution, len(bag))
     assert not solution.image.any()
 
