@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import platform
+import re
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -52,8 +54,19 @@ def provenance() -> dict[str, Any]:
         "commit": commit(),
         "python": platform.python_version(),
         "libraries": libraries(),
-        "machine": f"{platform.system()} {platform.machine()}",
+        "machine": f"{platform.system()} {platform.machine()}, {processor()}, {os.cpu_count()} cores",
     }
+
+
+@functools.cache
+def processor() -> str:
+    """Return the name of this machine's processor."""
+    try:
+        described = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        described = ""
+    named = re.search(r"^model name\s*: (.*)$", described, re.MULTILINE)
+    return named[1] if named else platform.processor() or "unknown processor"
 
 
 def notes(stage: str, meter: Meter, upstream: dict[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from jigsaw.bags import BAGS
 from jigsaw.errors import JigsawError
 from jigsaw.experiment import Experiment, use_own_environment
 from jigsaw.files import read_json, read_yaml, scratch_folder, write_json, write_text
-from jigsaw.provenance import libraries
+from jigsaw.provenance import libraries, processor
 from jigsaw.records import SCORED, Record, distinct, fraction, grouped, means, read_published, read_records
 from jigsaw.table import Column, Table, as_count, as_percent
 
@@ -122,16 +122,6 @@ def core_hours(records: Iterable[Record]) -> float:
             run = {"cut": [], "compare": [record["settings"]["measure"]]}.get(stage, own)
             costs[(record["set"], record["puzzle"], stage, *run)] = cost["core_seconds"]
     return sum(costs.values()) / 3600
-
-
-def processor() -> str:
-    """Return the name of this machine's processor."""
-    try:
-        described = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        described = ""
-    named = re.search(r"^model name\s*: (.*)$", described, re.MULTILINE)
-    return named[1] if named else platform.processor()
 
 
 # -- the headline of README ----------------------------------------------------------------------------
