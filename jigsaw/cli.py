@@ -205,10 +205,10 @@ def parser() -> argparse.ArgumentParser:
     add.add_argument("--config", default="config.yaml", metavar="FILE", help="default: %(default)s")
     add.add_argument("--pieces", type=int, metavar="N", help="one puzzle of so many pieces, by preset")
 
-    add = step("reference", _reference, "keep the results of a complete run, or make some of them again")
-    add.add_argument("action", choices=("keep", "check"))
+    add = step("reference", _reference, "keep results, list those lacking, or make some of them again")
+    add.add_argument("action", choices=("keep", "lacking", "check"))
     add.add_argument("--folder", default="results/reference", metavar="DIR", help="default: %(default)s")
-    add.add_argument("--config", default="config.yaml", metavar="FILE", help="to keep: default: %(default)s")
+    add.add_argument("--config", default="config.yaml", metavar="FILE", help="default: %(default)s")
     add.add_argument("--readme", default="README.md", metavar="FILE", help="to keep: whose headline to renew")
     add.add_argument("--sample", type=int, default=3, metavar="N", help="to check: puzzles of each preset")
     add.add_argument("--cores", type=int, default=2, metavar="N", help="to check (default: %(default)s)")
@@ -538,12 +538,15 @@ def _estimate(options: argparse.Namespace) -> None:
 
 
 def _reference(options: argparse.Namespace) -> None:
-    from jigsaw.reference import check, keep
+    from jigsaw.reference import check, keep, lacking
 
+    config, folder = Path(options.config), Path(options.folder)
     if options.action == "keep":
-        keep(Path(options.config), Path(options.folder), Path(options.readme))
+        print(keep(config, folder, Path(options.readme)))
+    elif options.action == "lacking":
+        print(*lacking(config, folder), sep="\n")
     else:
-        print(check(Path(options.folder), options.sample, options.cores).markdown(), end="")
+        print(check(folder, options.sample, options.cores).markdown(), end="")
 
 
 def _compile(options: argparse.Namespace) -> None:

@@ -330,15 +330,18 @@ class Experiment(ImageSets):
             )
         )
 
-    def sets_of(self, table: str) -> list[str]:
-        """Return the sets, of those that are there, of the experiments that have the named table."""
-        named = {
+    def sets_named(self, table: str) -> set[str]:
+        """Return the sets of the experiments that have the named table, there or not."""
+        return {
             name
             for experiment in self.config["experiments"]
             if experiment.get("table") == table
             for name in self._sets_in(experiment)
         }
-        return [name for name in self.sets if name in named]
+
+    def sets_of(self, table: str) -> list[str]:
+        """Return the sets, of those that are there, of the experiments that have the named table."""
+        return [name for name in self.sets if name in self.sets_named(table)]
 
     def drawn_bags(self) -> bool:
         """Return whether any of the bags that are run is one of several drawn ones."""

@@ -45,10 +45,15 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-def save_plots(records: Sequence[Record], solvers: Sequence[Record], folder: str | os.PathLike[str]) -> None:
-    """Write accuracy.svg, fitness.svg, scaling.svg and stages.svg of records of scores.
+def save_plots(
+    records: Sequence[Record],
+    solvers: Sequence[Record],
+    folder: str | os.PathLike[str],
+    ending: str = "svg",
+) -> None:
+    """Write plots of accuracy, fitness, scaling and stages of records of scores.
 
-    Their ink is that of the text around them, where they are part of a page.
+    As SVG, their ink is that of the text around them, where they are part of a page.
     """
     figures = {
         "accuracy": accuracy_plot(records, solvers),
@@ -57,7 +62,7 @@ def save_plots(records: Sequence[Record], solvers: Sequence[Record], folder: str
         "stages": stages_plot(records),
     }
     for name, figure in figures.items():
-        _save(figure, Path(folder) / f"{name}.svg")
+        _save(figure, Path(folder) / f"{name}.{ending}")
 
 
 def _save(figure: Figure, out: str | os.PathLike[str]) -> None:

@@ -1,15 +1,13 @@
-"""The reference results: what is kept of a complete run of the workflow, and whether it can be made again.
+"""The reference results: what is kept of runs of the workflow, and whether it can be made again.
 
 results/reference has the records of all runs, one a line, the tables and plots made of them, the
-configuration, and where it was run. README's headline is made of the records, too.
+configuration, and where they were run. README's headline is made of the records, too. As the whole experiment
+takes hours, it may be kept in parts: a run that is not made anew stays as it was kept.
 """
 
 from __future__ import annotations
 
 import json
-import logging
-import os
-import platform
 import re
 import shutil
 import subprocess
@@ -22,16 +20,32 @@ from typing import Any
 
 from jigsaw.bags import BAGS
 from jigsaw.errors import JigsawError
-from jigsaw.experiment import Experiment, use_own_environment
+from jigsaw.experiment import SUMMARIES, Experiment, Job, use_own_environment
 from jigsaw.files import read_json, read_yaml, scratch_folder, write_json, write_text
-from jigsaw.provenance import libraries, processor
-from jigsaw.records import SCORED, Record, distinct, fraction, grouped, means, read_published, read_records
+from jigsaw.plots import save_plots
+from jigsaw.provenance import provenance
+from jigsaw.records import (
+    JUDGED,
+    SCORED,
+    Record,
+    chosen,
+    distinct,
+    fraction,
+    grouped,
+    means,
+    read_published,
+    read_records,
+)
 from jigsaw.table import Column, Table, as_count, as_percent
+from jigsaw.tables import make_table
 
 ROOT = Path(__file__).resolve().parents[1]
+PUBLISHED = ROOT / "workflow" / "published.yaml"
 MARKS = ("<!-- headline: made by `jigsaw reference keep` -->", "<!-- end of headline -->")
-_COPIED = {"tables": ("*.csv", "*.md", "*.tex", "*.png"), "plots": ("*.svg",)}
-_LONG = ("history",)  # what records are without: a number for every generation
+FORMATS = ("csv", "md", "tex")
+MEASURES = "measures"
+_PICTURES = ("bag.webp", "assembled.webp", "origins.webp")
+_KEPT: dict[str, Any] = {**SCORED, "solution": str, "run": int, "stages": dict, "settings": dict}
 _COMPARED = (
     "solution",
     "neighbor",
@@ -42,72 +56,172 @@ _COMPARED = (
     "fitness",
 )
 
-log = logging.getLogger(__name__)
-
 
 def _experiment(config: Path) -> Experiment:
     """Read a configuration, wherever it lies, as one of this project."""
     return Experiment(read_yaml(config, "a configuration"), ROOT)
 
 
+def scores_of(job: Job) -> Path:
+    """Return the file in which the workflow puts the record of a run, as a target for Snakemake."""
+    return Path("results", "puzzles", job.set, job.puzzle, job.preset, str(job.run), "scores.json")
+
+
+def _job(record: Record) -> Job:
+    return Job(record["set"], record["puzzle"], record["preset"], record["run"])
+
+
 # -- keeping -------------------------------------------------------------------------------------------
 
 
-def keep(config: Path, out: Path, readme: Path) -> None:
-    """Put the results of a complete run into the folder beside them, and the headline into README."""
-    experiment, results = _experiment(config), out.parent
-    paths = [results / "records" / f"{name}.json" for name in experiment.sets]
-    lacking = [*experiment.missing, *(f"{path} is not there" for path in paths if not path.is_file())]
-    if lacking:
-        raise JigsawError("the results are not complete; run snakemake first:\n" + "\n".join(lacking))
-    records = read_records(paths)
-    _check_commits(records)
-    table = headline(records, published_beside(experiment))
-    text = with_headline(readme.read_text(encoding="utf-8"), table)
-    with scratch_folder(out) as scratch:
-        new = scratch / out.name
-        for path, (_, group) in zip(paths, grouped(records, "set"), strict=True):
-            write_text(new / "records" / path.name, compact(group))
-        for folder, patterns in _COPIED.items():
-            (new / folder).mkdir()
-            for path in sorted(path for pattern in patterns for path in (results / folder).glob(pattern)):
-                shutil.copyfile(path, new / folder / path.name)
+def keep(config: Path, folder: Path, readme: Path) -> str:
+    """Put the results beside the folder into it, and the headline into README; say what is lacking yet."""
+    experiment, results = _experiment(config), folder.parent
+    jobs = _jobs(experiment)
+    records, judged = _kept(folder, SCORED), _kept_measures(folder)
+    records = {
+        job: record for job, record in records.items() if job in jobs or job.set not in experiment.sets
+    }
+    for job in jobs:
+        path = results.parent / scores_of(job)
+        if path.is_file():
+            (record,) = read_records([path], _KEPT)
+            _check_commit(record)
+            records[job] = record
+    for name, puzzle, measure in experiment.judged():
+        path = results / "puzzles" / name / puzzle / f"quality-{measure}.json"
+        if path.is_file():
+            (judged[name, puzzle, measure],) = read_records([path], JUDGED)
+    if not records:
+        raise JigsawError(f"{results}: has no results to keep; run snakemake first")
+    order = [*jobs, *(job for job in records if job not in jobs)]
+    _write(folder, config, experiment, [records[job] for job in order if job in records], judged, readme)
+    lacking = [job for job in jobs if job not in records]
+    return f"{len(records)} runs are kept, {len(lacking)} are lacking" + (
+        "; `jigsaw reference lacking` lists them for snakemake" if lacking else ""
+    )
+
+
+def lacking(config: Path, folder: Path) -> list[Path]:
+    """Return what Snakemake must make for the reference results to be complete."""
+    kept = _kept(folder, SCORED)
+    return [scores_of(job) for job in _jobs(_experiment(config)) if job not in kept]
+
+
+def _jobs(experiment: Experiment) -> list[Job]:
+    return [job for name in experiment.sets for job in experiment.jobs(name)]
+
+
+def _kept(folder: Path, needed: Mapping[str, Any]) -> dict[Job, Record]:
+    paths = [path for path in sorted((folder / "records").glob("*.json")) if path.stem != MEASURES]
+    return {_job(record): record for record in read_records(paths, needed)}
+
+
+def _kept_measures(folder: Path) -> dict[tuple[str, ...], Record]:
+    path = folder / "records" / f"{MEASURES}.json"
+    records = read_records([path], JUDGED) if path.is_file() else []
+    return {(record["set"], record["puzzle"], record["measure"]): record for record in records}
+
+
+def _write(
+    folder: Path,
+    config: Path,
+    experiment: Experiment,
+    records: Sequence[Record],
+    judged: Mapping[tuple[str, ...], Record],
+    readme: Path,
+) -> None:
+    """Write everything that follows from the records; the folder is exchanged as a whole."""
+    text = with_headline(readme.read_text(encoding="utf-8"), headline(records, published_beside(experiment)))
+    with scratch_folder(folder) as scratch:
+        new = scratch / folder.name
+        for (name,), group in grouped(records, "set"):
+            write_text(new / "records" / f"{name}.json", compact(group, experiment.presets()))
+        if judged:
+            write_text(new / "records" / f"{MEASURES}.json", compact(judged.values()))
+        write_tables(new, experiment)
+        shown = chosen(list(records), experiment.presets())
+        save_plots(shown, published_beside(experiment), new / "plots", "png")
+        _copy_pictures(experiment, folder, new)
         shutil.copyfile(config, new / "config.yaml")
         write_json(new / "environment.json", environment(records))
-        if out.exists():
-            out.rename(scratch / "old")
-        new.rename(out)
+        if folder.exists():
+            folder.rename(scratch / "old")
+        new.rename(folder)
     write_text(readme, text)
 
 
-def compact(records: Iterable[Record]) -> str:
-    """Return records as JSON, one a line, without what is long."""
-    lines = [
-        json.dumps({key: value for key, value in record.items() if key not in _LONG}, allow_nan=False)
-        for record in records
-    ]
+def _copy_pictures(experiment: Experiment, folder: Path, new: Path) -> None:
+    """Keep pictures of the first mixed bag of photographs that may be shown: those that a library brings."""
+    free = {name for name, declared in experiment.config["sets"].items() if "skimage" in declared}
+    bag = next((name for name, bag in experiment.bags.items() if free.issuperset(bag.sets)), None)
+    for name in _PICTURES if bag else ():
+        made = folder.parent / "pictures" / BAGS / str(bag) / "best" / "0" / name
+        source = made if made.is_file() else folder / "pictures" / name
+        if source.is_file():
+            (new / "pictures").mkdir(exist_ok=True)
+            shutil.copyfile(source, new / "pictures" / name)
+
+
+def write_tables(folder: Path, experiment: Experiment) -> None:
+    """Write the tables of the workflow, from the records in a folder, beside them."""
+    files = {path.stem: path for path in sorted((folder / "records").glob("*.json"))}
+    measured, bags = files.pop(MEASURES, None), files.get(BAGS)
+    sets = [name for name in [*experiment.config["sets"], BAGS] if name in files]
+
+    def write(name: str, paths: Iterable[Path], formats: Sequence[str] = FORMATS, **options: Any) -> None:
+        for ending in formats:
+            make_table(list(paths), folder / "tables" / f"{name}.{ending}", **options)
+
+    for name in sets:
+        if name != BAGS:
+            write(name, [files[name]])
+    summaries: dict[str, Any] = {"published": PUBLISHED, "presets": experiment.presets()}
+    for kind in SUMMARIES:
+        write(kind, [files[name] for name in sets], kind=kind, beside=experiment.beside(kind), **summaries)
+    if bags:
+        beside: dict[str, Any] = {"published": PUBLISHED, "beside": experiment.beside(BAGS)}
+        write(BAGS, [bags], kind=BAGS, **beside)
+        if any(record["draw"] for record in read_records([bags])):
+            write("drawn_bags", [bags], kind="drawn_bags", **beside)
+    ablation = [files[name] for name in sets if name in experiment.sets_named("ablation")]
+    if ablation:
+        write(
+            "ablation", ablation, (*FORMATS, "png"), kind="ablation", presets=experiment.presets("ablation")
+        )
+    if measured:
+        write(MEASURES, [measured], kind=MEASURES)
+
+
+def compact(records: Iterable[Record], presets: Sequence[str] = ()) -> str:
+    """Return records as JSON, one a line.
+
+    What is plotted of the generations is kept, in whole numbers, of the first run of the given presets.
+    """
+    lines = []
+    for record in records:
+        short = {key: value for key, value in record.items() if key != "history"}
+        if "history" in record and record["preset"] in presets and record["run"] == 0:
+            short["history"] = [round(fitness) for fitness in record["history"]]
+        lines.append(json.dumps(short, allow_nan=False))
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
-def _check_commits(records: Sequence[Record]) -> None:
-    for record in records:
-        commit = record.get("provenance", {}).get("commit", "")
-        if not re.fullmatch("[0-9a-f]+", commit):
-            raise JigsawError(
-                f"{record['set']}/{record['puzzle']} was solved by code in no commit ({commit or 'none'}); "
-                "commit it and run again"
-            )
+def _check_commit(record: Record) -> None:
+    commit = record.get("provenance", {}).get("commit", "")
+    if not re.fullmatch("[0-9a-f]+", commit):
+        raise JigsawError(
+            f"{record['set']}/{record['puzzle']} was solved by code in no commit ({commit or 'none'}); "
+            "commit it and run again"
+        )
 
 
 def environment(records: Sequence[Record]) -> dict[str, Any]:
     """Return where and by what the records were made, and what that took."""
+    made = [record["provenance"] for record in records]
     return {
-        "commits": sorted({record["provenance"]["commit"] for record in records}),
-        "machines": sorted({record["provenance"]["machine"] for record in records}),
-        "processor": processor(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "libraries": libraries(),
+        **{f"{key}s": sorted({by[key] for by in made}) for key in ("commit", "machine", "python")},
+        "libraries": [dict(one) for one in dict.fromkeys(tuple(by["libraries"].items()) for by in made)],
         "runs": len(records),
         "core_hours": round(core_hours(records), 1),
     }
@@ -129,34 +243,41 @@ def core_hours(records: Iterable[Record]) -> float:
 
 def published_beside(experiment: Experiment) -> list[Record]:
     """Return the published results that stand beside ours."""
-    return read_published(ROOT / "workflow" / "published.yaml", experiment.beside("comparison"))
+    return read_published(PUBLISHED, experiment.beside("comparison"))
 
 
 def headline(records: Sequence[Record], solvers: Sequence[Record]) -> str:
-    """Return the table that opens README: neighbour accuracy of every solver on each set, and our cost."""
+    """Return what opens README: neighbour accuracy of every solver on each set, and what ours took."""
     ours = [record for record in records if record["set"] != BAGS]
-    presets = [preset for preset in ("best", "paper") if any(r["preset"] == preset for r in ours)]
-    sets = [name for name in distinct(ours, "set") if any(name in solver["results"] for solver in solvers)]
-    columns = [Column("pieces"), Column("images")]
-    columns += [Column(f"`{preset}`", as_percent) for preset in presets]
-    columns += [Column("ceiling", as_percent), Column("pixel-perfect", as_count)]
+    best = {name: group for (name, preset), group in grouped(ours, "set", "preset") if preset == "best"}
+    paper = {name: group for (name, preset), group in grouped(ours, "set", "preset") if preset == "paper"}
+    sets = [name for name in best if any(name in solver["results"] for solver in solvers)]
+    solvers = [solver for solver in solvers if any(name in solver["results"] for name in sets)]
+    columns = [Column("set"), Column("pieces"), Column("images"), Column("ceiling", as_percent)]
+    columns += [Column(f"**{preset}**", as_percent) for preset in ("best", "paper")]
     columns += [Column(solver["name"], as_percent) for solver in solvers]
-    columns += [Column("seconds", as_count), Column("MB", as_count)]
+    columns += [Column("pixel-perfect", as_count), Column("seconds", as_count), Column("MB", as_count)]
     rows = []
     for name in sets:
-        of_set = [record for record in ours if record["set"] == name]
-        group = [record for record in of_set if record["preset"] == presets[0]]
-        runs = len(distinct(group, "run"))
-        row: list[Any] = [group[0]["pieces"], len(distinct(group, "puzzle"))]
-        for preset in presets:
-            mine = [record for record in of_set if record["preset"] == preset]
-            row.append(means(mine, "neighbor")[0] if mine else None)
-        row += [*means(group, "ceiling"), sum(bool(r["pixel_perfect"]) for r in group) / runs]
+        group = best[name]
+        row: list[Any] = [name, group[0]["pieces"], len(distinct(group, "puzzle"))]
+        row += [
+            *means(group, "ceiling", "neighbor"),
+            *(means(paper[name], "neighbor") if name in paper else [None]),
+        ]
         row += [fraction(solver["results"].get(name, {}).get("neighbor")) for solver in solvers]
+        row.append(round(sum(bool(r["pixel_perfect"]) for r in group) / len(distinct(group, "run")), 1))
         row.append(round(fmean(sum(stage["seconds"] for stage in r["stages"].values()) for r in group), 1))
         row.append(round(max(stage["peak_mb"] for r in group for stage in r["stages"].values())))
         rows.append(row)
-    return Table("", columns, rows).markdown().split("\n\n", 1)[1].strip()
+    table = Table("", columns, rows).markdown().split("\n\n", 1)[1].strip()
+    made = environment(records)
+    return (
+        f"{table}\n\nNeighbour accuracy in %, means over all images and runs of a set; pixel-perfect images, "
+        "seconds of all stages and the most memory of any are those of `best`. "
+        f"All {made['runs']:,} runs, with mixed bags and ablation, took {made['core_hours']} core-hours "
+        f"({'; '.join(made['machines'])})."
+    )
 
 
 def with_headline(text: str, table: str) -> str:
@@ -180,8 +301,7 @@ def check(folder: Path, count: int, cores: int) -> Table:
     Of each preset, the `count` smallest puzzles whose images are there.
     """
     experiment = _experiment(folder / "config.yaml")
-    records = read_records(sorted((folder / "records").glob("*.json")), {**SCORED, "solution": str})
-    kept = sample(records, experiment, count)
+    kept = sample(list(_kept(folder, _KEPT).values()), experiment, count)
     if not kept:
         raise JigsawError(f"{folder}: none of the puzzles' images are there, so there is nothing to check")
     with tempfile.TemporaryDirectory() as scratch:
@@ -189,10 +309,11 @@ def check(folder: Path, count: int, cores: int) -> Table:
     rows = [[*(old[key] for key in ("set", "puzzle", "preset", "run")), same(old, new)] for old, new in made]
     table = Table("Made again", [Column(t) for t in ("set", "puzzle", "preset", "run", "differs in")], rows)
     if any(row[-1] for row in rows):
+        made = read_json(folder / "environment.json")
         raise JigsawError(
             f"{folder}: what was made again differs\n\n{table.markdown()}\n"
-            f"kept: commits {', '.join(read_json(folder / 'environment.json')['commits'])}, "
-            f"processor {read_json(folder / 'environment.json')['processor']}; this is a {processor()}"
+            f"kept: commits {', '.join(made['commits'])}, by {'; '.join(made['machines'])}; "
+            f"this is {provenance()['machine']}"
         )
     return table
 
@@ -217,15 +338,7 @@ def same(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
 def _made_again(
     kept: Sequence[Record], config: Path, scratch: Path, cores: int
 ) -> list[tuple[Record, Record]]:
-    files = [
-        Path(
-            "results",
-            "puzzles",
-            *(str(old[key]) for key in ("set", "puzzle", "preset", "run")),
-            "scores.json",
-        )
-        for old in kept
-    ]
+    files = [scores_of(_job(old)) for old in kept]
     use_own_environment()
     command = [
         sys.executable,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Any
 
 from jigsaw.bag_tables import drawn_bags_table, mixed_bags_table
@@ -122,6 +122,7 @@ def accuracy_table(records: Sequence[Record], solvers: Sequence[Record]) -> Tabl
         Column("preset"),
         Column("runs"),
         *_SCORES,
+        Column("spread", as_percent),
         Column("perfect", as_count),
         Column("pixel-perfect", as_count),
         Column("seconds", as_seconds),
@@ -137,6 +138,7 @@ def accuracy_table(records: Sequence[Record], solvers: Sequence[Record]) -> Tabl
         row = [
             *(name, span([r["pieces"] for r in group]), len(distinct(group, "puzzle")), preset, runs),
             *means(group, *SHARES),
+            _spread(group),
             *(sum(bool(r[key]) for r in group) / runs for key in ("perfect", "pixel_perfect")),
             *means(group, "seconds"),
         ]
@@ -144,7 +146,14 @@ def accuracy_table(records: Sequence[Record], solvers: Sequence[Record]) -> Tabl
             result = solver["results"].get(name, {})
             row += [fraction(result.get("neighbor")), result.get("perfect")]
         rows.append(row)
-    return Table("Accuracy", columns, rows, [_METRICS, *citations(solvers), made_by(records)])
+    spread = "spread: the standard deviation of the mean neighbor over runs with different seeds."
+    return Table("Accuracy", columns, rows, [_METRICS, spread, *citations(solvers), made_by(records)])
+
+
+def _spread(records: Sequence[Record]) -> float | None:
+    """Return how much the mean neighbour accuracy differs between runs; None if there is but one."""
+    runs = [means(group, "neighbor")[0] for _, group in grouped(records, "run")]
+    return stdev(runs) if len(runs) > 1 else None
 
 
 def comparison_table(records: Sequence[Record], solvers: Sequence[Record]) -> Table:

@@ -1,6 +1,7 @@
 """What is kept of a complete run, and README's headline; the workflow's part is in test_workflow.py."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,16 @@ from generated import record
 from jigsaw.errors import JigsawError
 from jigsaw.experiment import Experiment
 from jigsaw.records import read_published, read_records
-from jigsaw.reference import MARKS, compact, core_hours, headline, published_beside, same, with_headline
+from jigsaw.reference import (
+    MARKS,
+    compact,
+    core_hours,
+    headline,
+    published_beside,
+    same,
+    with_headline,
+    write_tables,
+)
 from jigsaw.tables import make_table
 
 ROOT = Path(__file__).parents[1]
@@ -21,6 +31,11 @@ SOLVERS = [
 ]
 
 
+STAGES = {
+    stage: {"seconds": 1.0, "core_seconds": 3600.0, "peak_mb": 7.0} for stage in ("cut", "compare", "solve")
+}
+
+
 def cells(table):
     """Return the cells of a Markdown table, row by row, without the rule below the titles."""
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
@@ -29,26 +44,29 @@ def cells(table):
 
 def test_the_headline_has_a_row_for_every_set_that_others_have_solved_and_a_column_for_every_solver():
     records = [
-        record("cho432", "1", "best", neighbor=1.0),
-        record("cho432", "2", "best", neighbor=0.98, pixel_perfect=False),
-        record("cho432", "1", "paper", neighbor=0.9),
-        record("cho432", "2", "paper", neighbor=0.8),
-        record("mcgill540", "1", "best", neighbor=0.97, pieces=540),
-        record("holidays", "1", "best", neighbor=0.5, pieces=100),
-        record("mixed_bags", "four432", "best", neighbor=0.1, pieces=1728),
+        record("cho432", "1", "best", neighbor=1.0, stages=STAGES),
+        record("cho432", "2", "best", neighbor=0.98, pixel_perfect=False, stages=STAGES),
+        record("cho432", "1", "paper", neighbor=0.9, stages=STAGES),
+        record("cho432", "2", "paper", neighbor=0.8, stages=STAGES),
+        record("mcgill540", "1", "best", neighbor=0.97, pieces=540, stages=STAGES),
+        record("pomeranz805", "1", "paper", neighbor=0.9, pieces=805, stages=STAGES),
+        record("holidays", "1", "best", neighbor=0.5, pieces=100, stages=STAGES),
+        record("mixed_bags", "four432", "best", neighbor=0.1, pieces=1728, stages=STAGES),
     ]
-    titles, first, second = cells(headline(records, SOLVERS))
-    assert titles[:4] == ["pieces", "images", "`best`", "`paper`"]
-    assert titles[6:8] == ["Ours truly", "Another"]
-    assert first[:4] == ["432", "2", "99.00", "85.00"]
-    assert first[5:8] == ["1", "94.88", "80.50"]
-    assert second[:4] == ["540", "1", "97.00", ""]
-    assert second[6:8] == ["90.00", ""]
+    text = headline(records, SOLVERS)
+    titles, first, second = cells(text.split("\n\n")[0])
+    assert titles[:8] == [
+        "set", "pieces", "images", "ceiling", "**best**", "**paper**", "Ours truly", "Another"
+    ]  # fmt: skip
+    assert first == ["cho432", "432", "2", "100.00", "99.00", "85.00", "94.88", "80.50", "1", "3", "7"]
+    assert second[:8] == ["mcgill540", "540", "1", "100.00", "97.00", "", "90.00", ""]
+    assert "All 8 runs" in text
+    assert "Linux x86_64" in text
 
 
 def test_pixel_perfect_images_are_a_mean_over_runs():
-    runs = [record(run=run, pixel_perfect=run == 0) for run in range(2)]
-    assert cells(headline(runs, SOLVERS))[1][4] == "0.5"
+    runs = [record(run=run, pixel_perfect=run == 0, stages=STAGES) for run in range(2)]
+    assert cells(headline(runs, SOLVERS).split("\n\n")[0])[1][8] == "0.5"
 
 
 def test_the_headline_goes_between_its_marks_and_nothing_else_changes():
@@ -64,6 +82,17 @@ def test_a_readme_without_one_place_for_the_headline_is_refused(text):
         with_headline(text, "")
 
 
+def kept_records(config):
+    """Return the files of records in the order of the configuration."""
+    return [KEPT / "records" / f"{name}.json" for name in [*config["sets"], "mixed_bags"]]
+
+
+def test_the_course_of_the_generations_is_kept_of_first_runs_of_what_is_plotted():
+    records = [record(preset=preset, run=run) for preset in ("best", "short") for run in range(2)]
+    kept = [len(one.get("history", [])) for one in json.loads(compact(records, ["best"]))]
+    assert kept == [101, 0, 0, 0]
+
+
 def test_compact_records_make_the_same_tables(tmp_path):
     records = [record(puzzle=str(i), run=run, neighbor=0.9 + i / 100) for i in range(3) for run in range(2)]
     (tmp_path / "whole.json").write_text(json.dumps(records))
@@ -76,12 +105,8 @@ def test_compact_records_make_the_same_tables(tmp_path):
 
 
 def test_core_hours_count_what_runs_share_once():
-    stages = {
-        stage: {"seconds": 1.0, "core_seconds": 3600.0, "peak_mb": 1.0}
-        for stage in ("cut", "compare", "solve")
-    }
     runs = [
-        record(stages=stages, run=run, preset=preset, settings={"measure": measure})
+        record(stages=STAGES, run=run, preset=preset, settings={"measure": measure})
         for run in range(2)
         for preset, measure in (("paper", "ssd"), ("best", "fused"))
     ]
@@ -97,7 +122,7 @@ def test_what_differs_is_named_and_costs_are_not_compared():
 @pytest.mark.skipif(not KEPT.is_dir(), reason="no reference results are kept yet")
 def test_readme_opens_with_the_reference_results():
     config = yaml.safe_load((KEPT / "config.yaml").read_text(encoding="utf-8"))
-    records = read_records([KEPT / "records" / f"{n}.json" for n in [*config["sets"], "mixed_bags"]])
+    records = read_records(path for path in kept_records(config) if path.is_file())
     table = headline(records, published_beside(Experiment(config, ROOT)))
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert with_headline(text, table) == text
@@ -105,10 +130,13 @@ def test_readme_opens_with_the_reference_results():
 
 @pytest.mark.skipif(not KEPT.is_dir(), reason="no reference results are kept yet")
 def test_the_reference_tables_follow_from_the_reference_records(tmp_path):
-    config = yaml.safe_load((KEPT / "config.yaml").read_text(encoding="utf-8"))
-    for name in config["sets"]:
-        make_table([KEPT / "records" / f"{name}.json"], tmp_path / f"{name}.csv")
-        assert (tmp_path / f"{name}.csv").read_bytes() == (KEPT / "tables" / f"{name}.csv").read_bytes()
+    shutil.copytree(KEPT / "records", tmp_path / "records")
+    write_tables(tmp_path, Experiment.load(KEPT / "config.yaml"))
+    made, kept = (
+        {path.name: path.read_bytes() for path in (folder / "tables").iterdir() if path.suffix != ".png"}
+        for folder in (tmp_path, KEPT)
+    )
+    assert made == kept
 
 
 def test_published_results_are_those_of_the_comparison():
