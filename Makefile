@@ -5,7 +5,7 @@ CORES ?= all
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: all setup test test-faults test-slurm bench resources reference docs pictures lint format lock clean
+.PHONY: all setup test test-faults test-slurm bench resources reference check-reference docs pictures lint format lock clean
 .DEFAULT_GOAL := all
 
 all: setup
@@ -48,6 +48,10 @@ resources: setup
 reference: setup
 	@$(BIN)/snakemake --cores $(CORES) --config require_all=true
 	@$(BIN)/jigsaw reference keep
+
+# Some of the kept results, of the bundled photographs, made again and compared bit for bit.
+check-reference: setup
+	@env -u JIGSAW_DATA $(BIN)/jigsaw reference check --sample 3
 
 docs: setup
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement docs/requirements.txt

@@ -715,7 +715,11 @@ def test_results_are_kept_and_can_be_made_again(project):
     (kept / "records/tiny.json").write_text(json.dumps(records))
     said = project.reference("check", "--sample", "2", fails=True)
     assert re.search(r"tiny .* b .* quick .* solution", said)
-    assert "0123abcd" in said
+    records[1]["provenance"]["machine"] = "a clockwork"
+    (kept / "records/tiny.json").write_text(json.dumps(records))
+    said = project.reference("check", "--sample", "2")
+    assert re.search(r"tiny .* b .* quick .* solution", said)
+    assert "a clockwork" in said
 
 
 def test_results_may_be_kept_in_parts(project):
