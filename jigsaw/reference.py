@@ -77,10 +77,7 @@ def keep(config: Path, folder: Path, readme: Path) -> str:
     """Put the results beside the folder into it, and the headline into README; say what is lacking yet."""
     experiment, results = _experiment(config), folder.parent
     jobs = _jobs(experiment)
-    records, judged = _kept(folder, SCORED), _kept_measures(folder)
-    records = {
-        job: record for job, record in records.items() if job in jobs or job.set not in experiment.sets
-    }
+    records, judged = _kept(experiment, folder), _kept_measures(folder)
     for job in jobs:
         path = results.parent / scores_of(job)
         if path.is_file():
@@ -103,17 +100,30 @@ def keep(config: Path, folder: Path, readme: Path) -> str:
 
 def lacking(config: Path, folder: Path) -> list[Path]:
     """Return what Snakemake must make for the reference results to be complete."""
-    kept = _kept(folder, SCORED)
-    return [scores_of(job) for job in _jobs(_experiment(config)) if job not in kept]
+    experiment = _experiment(config)
+    kept = _kept(experiment, folder)
+    return [scores_of(job) for job in _jobs(experiment) if job not in kept]
 
 
 def _jobs(experiment: Experiment) -> list[Job]:
     return [job for name in experiment.sets for job in experiment.jobs(name)]
 
 
-def _kept(folder: Path, needed: Mapping[str, Any]) -> dict[Job, Record]:
+def _kept(experiment: Experiment, folder: Path) -> dict[Job, Record]:
+    """Return the records that are kept of runs that the configuration still has."""
     paths = [path for path in sorted((folder / "records").glob("*.json")) if path.stem != MEASURES]
-    return {_job(record): record for record in read_records(paths, needed)}
+    records = {_job(record): record for record in read_records(paths, _KEPT)}
+    return {job: record for job, record in records.items() if _is_wanted(experiment, job, record)}
+
+
+def _is_wanted(experiment: Experiment, job: Job, record: Record) -> bool:
+    declared = experiment.bags if job.set == BAGS else experiment.config["sets"]
+    if (job.puzzle if job.set == BAGS else job.set) not in declared:
+        return False
+    if (job.preset, job.run) not in experiment.runs(job.set, job.puzzle):
+        return False
+    wanted = experiment.settings(job.preset).as_dict()
+    return all(record["settings"].get(key) == value for key, value in wanted.items())
 
 
 def _kept_measures(folder: Path) -> dict[tuple[str, ...], Record]:
@@ -301,7 +311,7 @@ def check(folder: Path, count: int, cores: int) -> Table:
     that which made them, sums may differ in their last digits: differences are told, but are no error there.
     """
     experiment = _experiment(folder / "config.yaml")
-    kept = sample(list(_kept(folder, _KEPT).values()), experiment, count)
+    kept = sample(list(_kept(experiment, folder).values()), experiment, count)
     if not kept:
         raise JigsawError(f"{folder}: none of the puzzles' images are there, so there is nothing to check")
     with tempfile.TemporaryDirectory() as scratch:
