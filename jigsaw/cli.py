@@ -173,7 +173,7 @@ def parser() -> argparse.ArgumentParser:
     add.add_argument(
         "--kind",
         default="puzzles",
-        help="puzzles, mixed_bags, drawn_bags, accuracy, comparison, performance, ablation or measures",
+        help="puzzles, mixed_bags, drawn_bags, accuracy, comparison, performance, imperfect, ablation, measures",
     )
 
     add = step("plot", _plot, "plot accuracy, fitness, scaling and stages of scores")

@@ -27,7 +27,7 @@ from jigsaw.resources import Needs, needs
 from jigsaw.sets import ImageSets
 from jigsaw.sources import code_of
 
-SUMMARIES = ("accuracy", "comparison", "performance")
+SUMMARIES = ("accuracy", "comparison", "performance", "imperfect")
 _SCHEMA = Path(__file__).resolve().parents[1] / "workflow" / "schemas" / "config.schema.yaml"
 _RUN_BITS = 32  # of a seed number the runs, those above them the islands
 _SWITCHES = ("require_all", "download")

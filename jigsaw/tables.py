@@ -71,6 +71,7 @@ def make_table(
         "accuracy": lambda: accuracy_table(records, solvers),
         "comparison": lambda: comparison_table(records, solvers),
         "performance": lambda: performance_table(records),
+        "imperfect": lambda: imperfect_table(records),
         "ablation": lambda: ablation_table(records),
         "measures": lambda: measures_table(records),
     }
@@ -196,6 +197,32 @@ def performance_table(records: Sequence[Record]) -> Table:
         rows.append(row)
     measured = "Seconds of wall-clock time and peak memory of all processes of a stage, without start-up."
     return Table("Performance", columns, rows, [measured, made_by(records)])
+
+
+def imperfect_table(records: Sequence[Record]) -> Table:
+    """Every single image that a preset with a search did not solve to the last pixel, and why."""
+    columns = [Column("set"), Column("puzzle"), Column("preset"), Column("imperfect runs")]
+    columns += [Column(title, as_percent) for title in ("neighbor", "identical", "ceiling", "excess")]
+    columns.append(Column("limited by"))
+    rows = []
+    searched = [r for r in records if r.get("settings", {}).get("members", 0) > 0 and r.get("true_fitness")]
+    for (name, puzzle, preset), group in grouped(searched, "set", "puzzle", "preset"):
+        wrong = [r for r in group if not r["pixel_perfect"] and r.get("images", 1) == 1]
+        if wrong:
+            excess = [r["fitness"] / r["true_fitness"] - 1 for r in wrong]
+            limits = {"search" if more > _TIE else "measure" if more < -_TIE else "tie" for more in excess}
+            shares = means(wrong, "neighbor", "neighbor_identical", "ceiling")
+            runs = f"{len(wrong)} of {len(group)}"
+            rows.append([name, puzzle, preset, runs, *shares, fmean(excess), ", ".join(sorted(limits))])
+    meaning = (
+        "Single images that are not pixel-perfect after a search. excess: by how much the fitness, of which "
+        "less is better, is above that of the true image, in %; limited by the search if it is, by the measure "
+        "if a wrong layout has the better fitness."
+    )
+    return Table("Imperfect images", columns, rows, [meaning, made_by(searched or records)])
+
+
+_TIE = 1e-6  # relative difference of fitness that is none
 
 
 def ablation_table(records: Sequence[Record]) -> Table:

@@ -254,6 +254,35 @@ def test_comparison_has_a_row_for_each_solver_of_each_set(make):
     assert (rows[2]["seconds"], rows[5]["neighbor"], rows[5]["seconds"]) == ("", "", "250")
 
 
+def test_an_imperfect_image_is_limited_by_the_search_if_the_true_image_is_fitter(make):
+    searching = {"members": 6}
+    runs = [
+        record(puzzle="perfect", settings=searching, true_fitness=10.0, fitness=10.0),
+        record(puzzle="lost", settings=searching, pixel_perfect=False, true_fitness=10.0, fitness=11.0),
+        record(puzzle="won", settings=searching, pixel_perfect=False, true_fitness=10.0, fitness=9.0),
+        record(puzzle="even", settings=searching, pixel_perfect=False, true_fitness=10.0, fitness=10.0),
+        record(puzzle="other", settings={"members": 0}, pixel_perfect=False, true_fitness=10.0, fitness=11.0),
+        record(puzzle="lost", run=1, settings=searching, true_fitness=10.0, fitness=10.0),
+    ]
+    rows = {row["puzzle"]: row for row in rows_of(make(runs, kind="imperfect"))}
+    limits = {puzzle: row["limited by"] for puzzle, row in rows.items()}
+    assert limits == {"lost": "search", "won": "measure", "even": "tie"}
+    assert rows["lost"]["imperfect runs"] == "1 of 2"
+    assert float(rows["lost"]["excess"]) == pytest.approx(0.1)
+
+
+def test_the_spread_is_that_of_the_means_of_runs(make):
+    runs = [
+        record(puzzle=puzzle, run=run, neighbor=neighbor)
+        for run, scores in enumerate([(0.8, 0.9), (0.9, 1.0)])
+        for puzzle, neighbor in zip("ab", scores, strict=True)
+    ]
+    (row,) = rows_of(make(runs, kind="accuracy"))
+    assert float(row["spread"]) == pytest.approx(0.1 / 2**0.5)
+    (row,) = rows_of(make(runs[:2], kind="accuracy"))
+    assert row["spread"] == ""
+
+
 def test_performance_has_seconds_and_memory_of_each_stage(make):
     slow = {stage: {"seconds": 4.0, "peak_mb": 300.0} for stage in ("cut", "solve")}
     (row,) = rows_of(make([record(), record(puzzle="two", stages=slow)], kind="performance"))

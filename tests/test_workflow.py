@@ -26,7 +26,7 @@ from jigsaw.solution import Solution
 
 ROOT = Path(__file__).parents[1]
 STEPS = ("cut", "compare", "solve", "evaluate", "draw")
-SUMMARIES = ("accuracy", "comparison", "performance")
+SUMMARIES = ("accuracy", "comparison", "performance", "imperfect")
 PAGE = {"plot": [""], "report": [""]}  # rules without wildcards
 VERSION = "0.0.0.copy"
 OTHER = "results/tables/other.md"
