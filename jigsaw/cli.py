@@ -173,7 +173,8 @@ def parser() -> argparse.ArgumentParser:
     add.add_argument(
         "--kind",
         default="puzzles",
-        help="puzzles, mixed_bags, drawn_bags, accuracy, comparison, performance, imperfect, ablation, measures",
+        help="puzzles, mixed_bags, drawn_bags, accuracy, comparison, performance, imperfect, ablation"
+        " or measures",
     )
 
     add = step("plot", _plot, "plot accuracy, fitness, scaling and stages of scores")

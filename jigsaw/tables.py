@@ -216,8 +216,8 @@ def imperfect_table(records: Sequence[Record]) -> Table:
             rows.append([name, puzzle, preset, runs, *shares, fmean(excess), ", ".join(sorted(limits))])
     meaning = (
         "Single images that are not pixel-perfect after a search. excess: by how much the fitness, of which "
-        "less is better, is above that of the true image, in %; limited by the search if it is, by the measure "
-        "if a wrong layout has the better fitness."
+        "less is better, is above that of the true image, in %; limited by the search if it is, by the "
+        "measure if a wrong layout has the better fitness."
     )
     return Table("Imperfect images", columns, rows, [meaning, made_by(searched or records)])
 
