@@ -63,7 +63,7 @@ class Page:
         self._browsers = 0
         self._bag: Bag | None = None
         self._searches = settings.members > 0
-        self._budget = settings.budget * self._searches  # seconds a piece
+        self._settings = settings
         self._facts: dict[str, Any] = {"stage": "cut", "generations": settings.generations, "seconds": 0.0}
         self._history: list[tuple[int, float, float]] = []
         self._steps: list[tuple[str, float, float]] = []
@@ -96,7 +96,9 @@ class Page:
     def pieces(self, bag: Bag) -> None:
         """Take the pieces, which are compared now."""
         self._bag = bag
-        self._tell(None, stage="compare", pieces=len(bag), budget=self._budget * len(bag))
+        self._tell(
+            None, stage="compare", pieces=len(bag), budget=self._settings.seconds(len(bag)) * self._searches
+        )
 
     def generation(
         self, number: int, fitness: np.ndarray, layout: np.ndarray, speed: float | None, left: float | None

@@ -51,11 +51,16 @@ class Settings:
                 raise JigsawError(f"unknown solver setting {name!r}; known: {', '.join(sorted(known))}")
         return replace(self, **{name: value for name, value in changes.items() if value is not None})
 
+    def seconds(self, pieces: int) -> float:
+        """Return the budget of a search in seconds; a small bag has some to spare."""
+        return self.budget * max(pieces, _SMALL)
+
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as plain data."""
         return asdict(self)
 
 
+_SMALL = 1000  # pieces; a bag of fewer has the budget of so many
 _LEAST = {"population": 3, "generations": 1, "elite": 0, "members": 0, "rounds": 0, "passes": 1, "budget": 0}
 
 PRESETS = {

@@ -63,7 +63,7 @@ def core_seconds(stage: str, pieces: int, settings: Settings | None = None) -> f
         return fits()[stage]["core_seconds"](pieces)
     share = _work(settings) / _work(PRESETS["best"])
     searching = fits()["search"]["core_seconds"].growth(pieces) * share
-    return _evolving(settings, pieces) + min(searching, settings.budget * pieces)
+    return _evolving(settings, pieces) + min(searching, settings.seconds(pieces))
 
 
 def memory(stage: str, pieces: int, settings: Settings | None = None) -> float:
@@ -81,7 +81,7 @@ def needs(stage: str, pieces: int, settings: Settings | None = None, attempt: in
     expected = core_seconds(stage, pieces, settings)
     most = expected
     if settings is not None and settings.members > 0:
-        most = _evolving(settings, pieces) + settings.budget * pieces
+        most = _evolving(settings, pieces) + settings.seconds(pieces)
     cores = math.ceil(expected / _SECONDS) if stage in _PARALLEL else 1
     return Needs(
         min(cores, _MOST_CORES),

@@ -190,7 +190,7 @@ def _search(
         settings.passes,
         seed,
         workers,
-        settings.budget * edges.pieces,
+        settings.seconds(edges.pieces),
         size,
         one_image,
         on_round,
@@ -199,7 +199,7 @@ def _search(
     if not found.in_time:
         log.warning(
             "the search used up its budget of %.0f s: another run may end differently; raise --budget",
-            settings.budget * edges.pieces,
+            settings.seconds(edges.pieces),
         )
     return found
 

@@ -112,7 +112,7 @@ def test_a_search_goes_on_where_it_was(edges, undisturbed, tmp_path, monkeypatch
 
 
 def test_the_budget_of_a_search_counts_what_was_used_before(edges, tmp_path, monkeypatch):
-    settings = SEARCHED.changed(budget=100 / 42)
+    settings = SEARCHED.changed(budget=100 / 1000)  # of the 1,000 pieces that a small bag is taken for
     interrupted(edges, settings, tmp_path / "S.h5", "improve")
     _, content, _ = read_hdf5(tmp_path / "S.h5.checkpoint-1", "checkpoint")
     given = []
