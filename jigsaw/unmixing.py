@@ -2,7 +2,7 @@
 
 Cores (boards.py) are where images may be. Every other piece belongs to the core to which the strongest
 contacts lead. Two regions that lie side by side are one image if the whole line of contact between them says
-so, and a region is an image only if it is nearly a rectangle.
+so, and a region is an image only if it is nearly a rectangle, and not of a few pieces.
 
 The search of preset `best` tells images apart by itself, and finishes each (search.py); this is for the
 assemblies of others, and where no rectangles are to be found.
@@ -32,6 +32,7 @@ LEAST = 9  # pieces of a core that may be an image,
 SHARE = 1 / 100  # and what share of all pieces
 CHANCE = 1.0  # what a contact between pieces that do not belong together may gain, on average
 PRIOR = 1.0  # contacts as strong as can be, above chance, that it takes to hold two regions for one image
+SMALLEST = 16  # pieces of an image: a few pieces that lie apart may be a square by chance
 MISFIT = 0.2  # share of an image's pieces that may lie outside its rectangle, or be missing inside
 
 
@@ -101,8 +102,8 @@ def likely_images(core: np.ndarray) -> int:
 
 
 def _ragged(layout: np.ndarray) -> bool:
-    """Return whether pieces are far from a rectangle."""
-    return misfit_of(layout[:, :2]) > MISFIT * len(layout)
+    """Return whether pieces are far from a rectangle, or too few."""
+    return len(layout) < SMALLEST or misfit_of(layout[:, :2]) > MISFIT * len(layout)
 
 
 def _evidence(

@@ -210,6 +210,17 @@ def test_an_image_of_the_benchmark_is_never_split(path):
     assert not solution.image.any()
 
 
+@pytest.mark.parametrize(
+    "path",
+    [*(path for _, path in BUNDLED), *REAL],
+    ids=[*(name for name, _ in BUNDLED), *(p.stem for p in REAL)],
+)
+def test_what_the_papers_preset_makes_of_one_photograph_is_never_split(path):
+    bag, _ = jigsaw.cut([path])
+    solution = jigsaw.solve(jigsaw.compare(bag, "ssd"), "paper", seed=2, workers=2)
+    assert not unmix(solution, jigsaw.compare(bag, "fused")).image.any()
+
+
 def test_photographs_are_told_apart():
     photographs = [
         data.astronaut()[:400, :320], data.chelsea()[:280, :440], data.coffee()[:400, :560]

@@ -143,10 +143,10 @@ def test_a_ragged_region_goes_to_the_image_that_it_has_most_evidence_for(two):
 
 
 def test_too_few_pieces_are_no_image_but_belong_where_their_strongest_contacts_lead():
-    """A picture of 2 x 4 has a core of eight, which is one too few; one of 3 x 3 has nine."""
-    small = Assembled((6, 7), (2, 4))
-    assert not small.told_apart().any()
-    enough = Assembled((6, 7), (3, 3))
+    """A core of eight is too few, and so is a region of fifteen; one of twenty is an image."""
+    for few in ((2, 4), (3, 5)):
+        assert not Assembled((6, 7), few).told_apart().any()
+    enough = Assembled((6, 7), (4, 5))
     np.testing.assert_array_equal(enough.told_apart(), enough.image)
 
 
