@@ -172,13 +172,14 @@ def without_times(path):
 
 def test_the_tables_are_those_of_a_local_run(seen):
     tables = sorted(path.name for path in (seen.local / "results/tables").glob("*.csv"))
-    assert tables == ["accuracy.csv", "comparison.csv", "one.csv", "performance.csv", "two.csv"]
+    summaries = ["accuracy.csv", "comparison.csv", "imperfect.csv", "performance.csv"]
+    assert tables == sorted([*summaries, "one.csv", "two.csv"])
     for name in tables:
         ours, theirs = (
             without_times(folder / "results/tables" / name) for folder in (seen.remote, seen.local)
         )
         assert ours == theirs
-        assert len(ours) > 1
+        assert len(ours) > (name != "imperfect.csv")  # all may be perfect
         assert len(ours[0]) > 3
 
 
