@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from jigsaw.bags import BAGS
@@ -29,7 +29,13 @@ def by_set(experiment: Experiment) -> Table:
     rows: list[list[Any]] = []
     for name in experiment.wanted:
         sizes = experiment.sizes(name)
-        steps = [(step, pieces) for i, pieces in enumerate(sizes) for step in _steps(experiment, name, i)]
+        there = name == BAGS or experiment.is_there(name)
+        puzzles = experiment.puzzles(name) if there else [None] * len(sizes)
+        steps = [
+            (step, pieces)
+            for i, pieces in enumerate(sizes)
+            for step in _steps(experiment, name, experiment.runs(name, puzzles[i], i))
+        ]
         if sizes:
             jobs = sum(step.jobs for step, _ in steps)
             costs = [_cost(step, pieces) for step, pieces in steps]
@@ -55,10 +61,8 @@ def of_puzzle(pieces: int, presets: Mapping[str, Settings]) -> Table:
     return Table(f"Cost of a puzzle of {pieces:,} pieces", columns, rows, [_NOTE])
 
 
-def _steps(experiment: Experiment, name: str, position: int) -> Iterator[Step]:
-    """Yield the stages that a puzzle of a set goes through."""
-    puzzle = experiment.puzzles(name)[position] if name == BAGS or experiment.is_there(name) else None
-    runs = experiment.runs(name, puzzle, position)
+def _steps(experiment: Experiment, name: str, runs: Sequence[tuple[str, int]]) -> Iterator[Step]:
+    """Yield the stages that a puzzle of a set goes through, for these runs of presets."""
     measures = {experiment.settings(preset).measure for preset, _ in runs}
     judged = set(experiment.judged_measures(name))
     yield Step("cut")

@@ -15,32 +15,20 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from jigsaw.bags import BAGS
 from jigsaw.errors import JigsawError
 from jigsaw.experiment import SUMMARIES, Experiment, Job, use_own_environment
 from jigsaw.files import read_yaml, scratch_folder, write_json, write_text
+from jigsaw.headline import environment, headline, with_headline
 from jigsaw.plots import save_plots
-from jigsaw.records import (
-    JUDGED,
-    SCORED,
-    Record,
-    chosen,
-    distinct,
-    fraction,
-    grouped,
-    means,
-    read_published,
-    read_records,
-)
-from jigsaw.table import Column, Table, as_count, as_percent
+from jigsaw.records import JUDGED, SCORED, Record, chosen, grouped, read_published, read_records
+from jigsaw.table import Column, Table
 from jigsaw.tables import make_table
 
 ROOT = Path(__file__).resolve().parents[1]
 PUBLISHED = ROOT / "workflow" / "published.yaml"
-MARKS = ("<!-- headline: made by `jigsaw reference keep` -->", "<!-- end of headline -->")
 FORMATS = ("csv", "md", "tex")
 MEASURES = "measures"
 _PICTURES = ("bag.webp", "assembled.webp", "origins.webp")
@@ -225,80 +213,9 @@ def _check_commit(record: Record) -> None:
         )
 
 
-def environment(records: Sequence[Record]) -> dict[str, Any]:
-    """Return where and by what the records were made, and what that took."""
-    made = [record["provenance"] for record in records]
-    return {
-        **{f"{key}s": sorted({by[key] for by in made}) for key in ("commit", "machine", "python")},
-        "libraries": [dict(one) for one in dict.fromkeys(tuple(by["libraries"].items()) for by in made)],
-        "runs": len(records),
-        "core_hours": round(core_hours(records), 1),
-    }
-
-
-def core_hours(records: Iterable[Record]) -> float:
-    """Return the processor time of all stages; pieces and edges that several runs share count once."""
-    costs: dict[tuple[str, ...], float] = {}
-    for record in records:
-        for stage, cost in record["stages"].items():
-            own = [record["preset"], str(record["run"])]
-            run = {"cut": [], "compare": [record["settings"]["measure"]]}.get(stage, own)
-            costs[(record["set"], record["puzzle"], stage, *run)] = cost["core_seconds"]
-    return sum(costs.values()) / 3600
-
-
-# -- the headline of README ----------------------------------------------------------------------------
-
-
 def published_beside(experiment: Experiment) -> list[Record]:
     """Return the published results that stand beside ours."""
     return read_published(PUBLISHED, experiment.beside("comparison"))
-
-
-def headline(records: Sequence[Record], solvers: Sequence[Record]) -> str:
-    """Return what opens README: neighbour accuracy of every solver on each set, and what ours took."""
-    ours = [record for record in records if record["set"] != BAGS]
-    best = {name: group for (name, preset), group in grouped(ours, "set", "preset") if preset == "best"}
-    paper = {name: group for (name, preset), group in grouped(ours, "set", "preset") if preset == "paper"}
-    sets = [name for name in best if any(name in solver["results"] for solver in solvers)]
-    solvers = [solver for solver in solvers if any(name in solver["results"] for name in sets)]
-    columns = [Column("set"), Column("pieces"), Column("images"), Column("ceiling", as_percent)]
-    columns += [Column(f"**{preset}**", as_percent) for preset in ("best", "paper")]
-    columns += [Column(solver["name"], as_percent) for solver in solvers]
-    columns += [Column("pixel-perfect", as_count), Column("seconds", as_count), Column("MB", as_count)]
-    rows = []
-    for name in sets:
-        group = best[name]
-        row: list[Any] = [name, group[0]["pieces"], len(distinct(group, "puzzle"))]
-        row += [
-            *means(group, "ceiling", "neighbor"),
-            *(means(paper[name], "neighbor") if name in paper else [None]),
-        ]
-        row += [fraction(solver["results"].get(name, {}).get("neighbor")) for solver in solvers]
-        row.append(round(sum(bool(r["pixel_perfect"]) for r in group) / len(distinct(group, "run")), 1))
-        row.append(round(fmean(sum(stage["seconds"] for stage in r["stages"].values()) for r in group), 1))
-        row.append(round(max(stage["peak_mb"] for r in group for stage in r["stages"].values())))
-        rows.append(row)
-    table = Table("", columns, rows).markdown().split("\n\n", 1)[1].strip()
-    made = environment(records)
-    return (
-        f"{table}\n\nNeighbour accuracy in %, means over all images and runs of a set; pixel-perfect images, "
-        "seconds of all stages and the most memory of any are those of `best`. "
-        f"All {made['runs']:,} runs of `results/reference`, mixed bags among them, took {made['core_hours']} "
-        f"core-hours of cutting, comparing, solving and evaluating ({'; '.join(made['machines'])})."
-    )
-
-
-def with_headline(text: str, table: str) -> str:
-    """Return README with this headline instead of the one it has."""
-    first, last = (re.escape(mark) for mark in MARKS)
-    if len(re.findall(f"{first}.*?{last}", text, re.DOTALL)) != 1:
-        raise JigsawError(
-            f"README.md: has no place for the headline, which is between {MARKS[0]} and {MARKS[1]}"
-        )
-    return re.sub(
-        f"{first}.*?{last}", lambda _: f"{MARKS[0]}\n\n{table}\n\n{MARKS[1]}", text, flags=re.DOTALL
-    )
 
 
 # -- checking ------------------------------------------------------------------------------------------
@@ -316,11 +233,13 @@ def check(folder: Path, count: int, cores: int) -> Table:
         raise JigsawError(f"{folder}: none of the puzzles' images are there, so there is nothing to check")
     with tempfile.TemporaryDirectory() as scratch:
         made = _made_again(kept, folder / "config.yaml", Path(scratch), cores)
-    rows = [[*(old[key] for key in ("set", "puzzle", "preset", "run")), same(old, new)] for old, new in made]
+    rows = [
+        [*(old[key] for key in ("set", "puzzle", "preset", "run")), difference(old, new)] for old, new in made
+    ]
     told = [f"These were made by {'; '.join(sorted({machine_of(old) for old in kept}))}."]
     titles = ("set", "puzzle", "preset", "run", "differs in")
     table = Table("Made again", [Column(title) for title in titles], rows, told)
-    if any(same(old, new) and machine_of(old) == machine_of(new) for old, new in made):
+    if any(difference(old, new) and machine_of(old) == machine_of(new) for old, new in made):
         raise JigsawError(f"{folder}: what was made again differs\n\n{table.markdown()}")
     return table
 
@@ -343,7 +262,7 @@ def sample(records: Sequence[Record], experiment: Experiment, count: int) -> lis
     return [record for _, group in grouped(able, "preset") for record in group[:count]]
 
 
-def same(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """Name what differs between two records of one run; empty if nothing does."""
     return ", ".join(key for key in _COMPARED if old.get(key) != new.get(key))
 
@@ -353,16 +272,16 @@ def _made_again(
 ) -> list[tuple[Record, Record]]:
     files = [scores_of(_job(old)) for old in kept]
     use_own_environment()
-    command = [
-        sys.executable,
-        "-m",
-        "snakemake",
-        "--snakefile",
-        str(ROOT / "Snakefile"),
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--quiet", "all"]
+    command += [
         "--cores",
         str(cores),
+        "--directory",
+        str(scratch),
+        "--configfile",
+        str(config.resolve()),
+        "--",
     ]
-    command += ["--directory", str(scratch), "--configfile", str(config.resolve()), "--quiet", "all", "--"]
     done = subprocess.run([*command, *map(str, files)], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise JigsawError(f"the sample cannot be made again:\n{done.stderr.strip()}")

@@ -10,17 +10,9 @@ from generated import record
 
 from jigsaw.errors import JigsawError
 from jigsaw.experiment import Experiment
+from jigsaw.headline import MARKS, core_hours, headline, with_headline
 from jigsaw.records import read_published, read_records
-from jigsaw.reference import (
-    MARKS,
-    compact,
-    core_hours,
-    headline,
-    published_beside,
-    same,
-    with_headline,
-    write_tables,
-)
+from jigsaw.reference import compact, difference, published_beside, write_tables
 from jigsaw.tables import make_table
 
 ROOT = Path(__file__).parents[1]
@@ -115,8 +107,8 @@ def test_core_hours_count_what_runs_share_once():
 
 def test_what_differs_is_named_and_costs_are_not_compared():
     old = {**record(), "solution": "a"}
-    assert same(old, {**old, "seconds": 1e9, "stages": {}, "provenance": {}}) == ""
-    assert same(old, {**old, "solution": "b", "fitness": -1.0}) == "solution, fitness"
+    assert difference(old, {**old, "seconds": 1e9, "stages": {}, "provenance": {}}) == ""
+    assert difference(old, {**old, "solution": "b", "fitness": -1.0}) == "solution, fitness"
 
 
 @pytest.mark.skipif(not KEPT.is_dir(), reason="no reference results are kept yet")

@@ -21,7 +21,7 @@ import yaml
 from PIL import Image
 from puzzles import noise, photograph
 
-from jigsaw.reference import MARKS
+from jigsaw.headline import MARKS
 from jigsaw.solution import Solution
 
 ROOT = Path(__file__).parents[1]
