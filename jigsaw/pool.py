@@ -32,6 +32,8 @@ CUTS = (0.25, 0.5, 0.75)  # strengths of contacts, as shares of the greatest, at
 ALIKE = 1e-3  # members that gain the same, but for this, are taken to be the same
 _STREAM = 1 << 40  # of random numbers, apart from those of the generations
 _PATIENCE = 3  # passes over all bad edges without any gain before a member is left alone
+_WORTH_MORE = 1e-4  # share of the gain that so many
+_LATE = 3  # rounds must bring for crossing to go on, up to twice as long
 _GLOBAL_SHARE = 0.01  # of moves that cut everywhere,
 _GLOBAL_PIECES = 4.0  # and how many pieces they may cost a move, on average
 
@@ -79,9 +81,15 @@ class Pool:
         self._tools: list[tuple[Assembly, Bench, np.ndarray]] = []
 
     def cross(self, members: list[Member], rounds: int, passes: int) -> list[Member]:
-        """Cross members with one another for some rounds; one that is like its partner is cut up instead."""
+        """Cross members with one another; one that is like its partner is cut up instead.
+
+        For some rounds, and up to twice as many as long as the last ones have been worth it.
+        """
         count = len(members)
-        for i in range(rounds if count else 0):
+        gains = [best_of(members).gain] if members else []
+        for i in range(2 * rounds if members else 0):
+            if i >= rounds and gains[i] - gains[max(i - _LATE, 0)] < _WORTH_MORE * gains[i]:
+                break
             tasks = []
             for m, one in enumerate(members):
                 two = members[(m + 1 + i % max(count - 1, 1)) % count]
@@ -91,6 +99,7 @@ class Pool:
                     tasks.append(Task(one, passes, cut=CUTS[(i + m) % len(CUTS)] * self.bonds.none))
             children = self.make(f"round {i + 1}", tasks)
             members = [best_of(pair) for pair in zip(members, children, strict=True)]
+            gains.append(best_of(members).gain)
         return members
 
     def make(self, name: str, tasks: list[Task]) -> list[Member]:

@@ -18,7 +18,7 @@ from jigsaw.randomness import below, uniform
 
 GONE = np.float32(-2)  # instead of the gain of a segment: there is nothing left to do about it
 GAPS = 64  # gaps tried for a piece that gains nothing anywhere
-DOCKS = 4  # places evaluated exactly for each segment
+DOCKS = 16  # places evaluated exactly for each segment
 _VOTES = 1 << 14
 
 

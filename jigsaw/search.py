@@ -37,6 +37,7 @@ from jigsaw.unmixing import warm_up as warm_up_unmixing
 _HOPE = 0.02  # share of the gain that being rectangles may cost at first,
 _TOLERANCE = 0.005  # in the end, if it is one,
 _OF_SEVERAL = 0.01  # or several: more, as it is told by them where an image ends
+_BEFORE_CROSSING = 1.5  # times as much as in the end
 _WINDOWS = 4  # frames tried for each member
 _TRIAL = 3  # passes after which they are compared
 _HELD = 0.85  # share of the solid part that a frame must hold
@@ -164,9 +165,11 @@ def _finished(
     wanted -= _CHANCE * max(touching - _contacts(framed[0]), 0)  # between images, by chance
     framed = [member for member in framed if member.gain > (1 - _HOPE) * wanted]
     framed = pool.make("improve", [Task(member, passes) for member in framed[: len(members)]])
-    framed = pool.cross(framed, rounds, passes)
     cost = _TOLERANCE if number == 1 else _OF_SEVERAL
-    return framed if framed and best_of(framed).gain >= (1 - cost) * wanted else []
+    if not framed or best_of(framed).gain < (1 - _BEFORE_CROSSING * cost) * wanted:
+        return []
+    framed = pool.cross(framed, rounds, passes)
+    return framed if best_of(framed).gain >= (1 - cost) * wanted else []
 
 
 def _settled(framed: list[Member], outside: float) -> bool:

@@ -1,6 +1,7 @@
 """The search after the genetic algorithm: pictures are put together, in a frame where they fill one."""
 
 from dataclasses import replace
+from itertools import chain, repeat
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from jigsaw.errors import JigsawError
 from jigsaw.geometry import relations_of
 from jigsaw.measures import MEASURES
 from jigsaw.pieces import Bag
+from jigsaw.pool import Pool, best_of, start_with
 from jigsaw.presets import Settings
 from jigsaw.search import search
 from jigsaw.synthetic import picture
@@ -100,11 +102,40 @@ def test_the_search_ends_with_the_best_it_has_seen(seed):
     told = []
     found = search(puzzle.bonds, starts, 4, 1, seed, on_round=lambda *step: told.append(step))
     assert not found.framed
-    assert [name for name, *_ in told if name.startswith("round")] == [f"round {i}" for i in range(1, 5)]
+    rounds = [name for name, *_ in told if name.startswith("round")]
+    assert 4 <= len(rounds) <= 8
+    assert rounds == [f"round {i + 1}" for i in range(len(rounds))]
     end = Table(puzzle, found.layout)
     end.assert_whole()
     gains = [Table(puzzle, layout).total for layout in starts] + [gain for _, gain, _ in told]
     assert end.total >= max(gains) - 1e-3
+
+
+@pytest.mark.parametrize(
+    ("gains", "rounds"),
+    [
+        ([], 4),  # nothing more to gain
+        ([1], 4),
+        ([1, 2, 3, 4], 7),  # the fourth round was the last that brought anything
+        ([1, 1.01, 1.02, 1.03, 1.04], 4),  # too little
+        (range(1, 20), 8),  # there is an end to it
+    ],
+)
+def test_crossing_goes_on_as_long_as_the_last_rounds_were_worth_it(landscape, gains, rounds):
+    """`gains`: of the rounds, above a gain of 1,000, until nothing is gained any more."""
+    bonds, true = landscape
+    made, of_rounds = [], chain(gains, repeat(0))
+
+    class Told(Pool):
+        def make(self, name, tasks):
+            made.append(name)
+            gain = 1000 + next(of_rounds)
+            return [task.member._replace(gain=gain + i) for i, task in enumerate(tasks)]
+
+    start = [member._replace(gain=1000 + i) for i, member in enumerate(start_with([true, true]))]
+    ended = Told(bonds, 1, 1, np.inf, lambda *step: None).cross(start, 4, 1)
+    assert made == [f"round {i + 1}" for i in range(rounds)]
+    assert best_of(ended).gain == 1001 + max([0, *list(gains)[:rounds]])
 
 
 @pytest.mark.parametrize("measure", MEASURES)
