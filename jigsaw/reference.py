@@ -111,6 +111,8 @@ def _is_wanted(experiment: Experiment, job: Job, record: Record) -> bool:
     if (job.preset, job.run) not in experiment.runs(job.set, job.puzzle):
         return False
     wanted = experiment.settings(job.preset).as_dict()
+    if record["settings"].get("in_time", True):
+        del wanted["budget"]  # it has decided nothing
     return all(record["settings"].get(key) == value for key, value in wanted.items())
 
 

@@ -9,10 +9,11 @@ import yaml
 from generated import record
 
 from jigsaw.errors import JigsawError
-from jigsaw.experiment import Experiment
+from jigsaw.experiment import Experiment, Job
 from jigsaw.headline import MARKS, core_hours, headline, with_headline
+from jigsaw.presets import PRESETS
 from jigsaw.records import read_published, read_records
-from jigsaw.reference import compact, difference, published_beside, write_tables
+from jigsaw.reference import compact, difference, lacking, published_beside, scores_of, write_tables
 from jigsaw.tables import make_table
 
 ROOT = Path(__file__).parents[1]
@@ -109,6 +110,31 @@ def test_what_differs_is_named_and_costs_are_not_compared():
     old = {**record(), "solution": "a"}
     assert difference(old, {**old, "seconds": 1e9, "stages": {}, "provenance": {}}) == ""
     assert difference(old, {**old, "solution": "b", "fitness": -1.0}) == "solution, fitness"
+
+
+@pytest.mark.parametrize(
+    ("changed", "wanted"),
+    [
+        ({}, True),
+        ({"budget": 1.0}, True),
+        ({"budget": 1.0, "in_time": False}, False),  # with another budget it might have ended otherwise
+        ({"members": 5}, False),
+    ],
+)
+def test_a_run_is_kept_as_long_as_what_decides_it_is_the_same(tmp_path, changed, wanted):
+    config = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+    config |= {"only": ["bundled"]}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
+    settings = {**PRESETS["best"].as_dict(), "in_time": True, **changed}
+    kept = {
+        **record("bundled", "coffee", "best", settings=settings, stages=STAGES),
+        "solution": "a",
+        "run": 0,
+    }
+    (tmp_path / "records").mkdir()
+    (tmp_path / "records" / "bundled.json").write_text(compact([kept]))
+    coffee = scores_of(Job("bundled", "coffee", "best", 0))
+    assert (coffee not in lacking(tmp_path / "config.yaml", tmp_path)) == wanted
 
 
 @pytest.mark.skipif(not KEPT.is_dir(), reason="no reference results are kept yet")
