@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib as mpl
@@ -19,11 +20,12 @@ from matplotlib.patches import Rectangle
 from playwright.sync_api import sync_playwright
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+from skimage.color import gray2rgb
 
 import jigsaw
 from jigsaw.chromosome import costs_of
 from jigsaw.crossover import cross, make_workspace
-from jigsaw.drawing import draw_bag, draw_images, draw_layout
+from jigsaw.drawing import draw, draw_bag, draw_errors, draw_images, draw_layout
 from jigsaw.evaluation import true_layout
 from jigsaw.geometry import DX, DY, motions, moved_onto, normalised, relations_of, rotate_array, turn_pixels
 from jigsaw.groups import enter, join, workspace
@@ -50,6 +52,7 @@ def main() -> None:
     generations_and_crossover()
     mixed()
     search()
+    mistakes()
     live()
     close, place = jigsaw.cut([skimage.data.chelsea()], LARGE, seed=1)
     relations(close, place)
@@ -88,6 +91,14 @@ def search() -> None:
     layouts = (solution.snapshots[-1], solution.layout)
     before, after = (draw_layout(_upright(layout, truth), bag.pixels) for layout in layouts)
     write_image(HERE / "search.jpg", _beside(before, after))
+
+
+def mistakes() -> None:
+    """Draw an assembly that is not perfect, and beside it what is wrong."""
+    bag, truth = jigsaw.cut([gray2rgb(skimage.data.camera())])
+    solution = jigsaw.solve(jigsaw.compare(bag, "fused"), "best")
+    upright = replace(solution, layout=_upright(solution.layout, truth))
+    write_image(HERE / "mistakes.jpg", _beside(draw(upright, bag), draw_errors(upright, bag, truth)))
 
 
 def generations_and_crossover() -> None:
