@@ -33,7 +33,8 @@ ALIKE = 1e-3  # members that gain the same, but for this, are taken to be the sa
 _STREAM = 1 << 40  # of random numbers, apart from those of the generations
 _PATIENCE = 3  # passes over all bad edges without any gain before a member is left alone
 _WORTH_MORE = 1e-4  # share of the gain that so many
-_LATE = 3  # rounds must bring for crossing to go on, up to twice as long
+_LATE = 3  # rounds must bring for crossing to go on,
+_LONGER = 3  # up to so many times as long as asked for
 _GLOBAL_SHARE = 0.01  # of moves that cut everywhere,
 _GLOBAL_PIECES = 4.0  # and how many pieces they may cost a move, on average
 
@@ -83,11 +84,11 @@ class Pool:
     def cross(self, members: list[Member], rounds: int, passes: int) -> list[Member]:
         """Cross members with one another; one that is like its partner is cut up instead.
 
-        For some rounds, and up to twice as many as long as the last ones have been worth it.
+        For some rounds, and up to three times as many as long as the last ones have been worth it.
         """
         count = len(members)
         gains = [best_of(members).gain] if members else []
-        for i in range(2 * rounds if members else 0):
+        for i in range(_LONGER * rounds if members else 0):
             if i >= rounds and gains[i] - gains[max(i - _LATE, 0)] < _WORTH_MORE * gains[i]:
                 break
             tasks = []
