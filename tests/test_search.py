@@ -117,7 +117,7 @@ def test_the_search_ends_with_the_best_it_has_seen(seed):
         ([], 4),  # nothing more to gain
         ([1], 4),
         ([1, 2, 3, 4], 7),  # the fourth round was the last that brought anything
-        ([1, 1.01, 1.02, 1.03, 1.04], 4),  # too little
+        ([1, 1.05, 1.1, 1.15, 1.2], 4),  # too little
         (range(1, 20), 12),  # there is an end to it
     ],
 )
