@@ -206,7 +206,7 @@ def _between_powers(low: float, high: float) -> Callable[[float, float], str]:
     """Return labels for ticks between powers of ten: for the twos and fives, or for all on a short axis."""
 
     def label(value: float, _: float) -> str:
-        return f"{value:,.4g}" if high < 4 * low or f"{value:e}"[0] in "25" else ""
+        return f"{value:,.6g}" if high < 4 * low or f"{value:e}"[0] in "25" else ""
 
     return label
 
