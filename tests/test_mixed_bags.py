@@ -21,7 +21,7 @@ from jigsaw.unmixing import unmix
 
 ROOT = Path(__file__).parents[1]
 SIZE = 8  # pixels
-QUICK = Settings(measure="fused", population=16, generations=3, members=3, rounds=2, passes=4, budget=60.0)
+QUICK = Settings(measure="fused", population=16, generations=3, members=3, rounds=2, passes=8, budget=60.0)
 
 
 def mixed(*shapes, seed=2, **options):
