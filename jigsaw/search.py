@@ -8,8 +8,8 @@ unless that ends with members that agree:
     cross members without frames; try frames once more
 return the best, what is not placed yet put into its gaps
 
-To cross members, for some rounds: of each member and another, keep what they have in common, repair, improve;
-keep the child if it is better.
+To cross members, for some rounds, and more while they are worth it: of each member and another, keep what
+they have in common, repair, improve; keep the child if it is better.
 
 How many frames there are is told by what the assemblies gain. A contact between pieces that do not belong
 together gains a little by chance; if the pieces of one image are laid out in two frames, much more is lost
@@ -37,7 +37,7 @@ from jigsaw.unmixing import warm_up as warm_up_unmixing
 _HOPE = 0.02  # share of the gain that being rectangles may cost at first,
 _TOLERANCE = 0.005  # in the end, if it is one,
 _OF_SEVERAL = 0.01  # or several: more, as it is told by them where an image ends
-_BEFORE_CROSSING = 1.5  # times as much as in the end
+_BEFORE_CROSSING = 1.5  # times what it may cost in the end, before members are crossed in it
 _WINDOWS = 4  # frames tried for each member
 _TRIAL = 3  # passes after which they are compared
 _HELD = 0.85  # share of the solid part that a frame must hold
@@ -79,7 +79,7 @@ def search(
     layouts
         Where to start from.
     rounds
-        Of crossover between members, in frames and before.
+        Of crossover between members, in frames and before; more while they are worth it (pool.py).
     passes
         Over all edges that could gain more, for each member, at most.
     seed, workers
