@@ -246,6 +246,7 @@ def _cutting_options(add: argparse.ArgumentParser) -> None:
 
 
 _SETTINGS: dict[str, tuple[Any, str]] = {
+    "measure": (str, "dissimilarity by which edges are compared"),
     "population": (int, "chromosomes in a generation"),
     "generations": (int, "generations after the random one"),
     "elite": (int, "best chromosomes copied to the next generation"),

@@ -358,10 +358,8 @@ class Experiment(ImageSets):
     def solver_options(self, preset: str, name: str, puzzle: str) -> str:
         """Return the settings of a preset, and what is known of a puzzle, as options of `jigsaw solve`."""
         settings = self.settings(preset)
-        values = settings.as_dict()
-        values.pop("measure")
         base = self.config["presets"][preset].get("base", "paper")
-        options = "".join(f" --{key} {value}" for key, value in values.items())
+        options = "".join(f" --{key} {value}" for key, value in settings.as_dict().items())
         if self.config["sets"].get(name, {}).get("known_size") and settings.members > 0:
             width, height = self.size_of(self.sources(name, puzzle)[0])
             options += f" --size {width}x{height}"

@@ -84,7 +84,8 @@ def solve(
     if settings.measure != edges.measure:
         raise JigsawError(
             f"the edges were compared by {edges.measure!r}, but preset {preset!r} wants "
-            f"{settings.measure!r}: compare again with --measure {settings.measure}"
+            f"{settings.measure!r}: compare again with --measure {settings.measure}, or solve by "
+            f"--measure {edges.measure}"
         )
     log.info(
         "solving %d pieces: preset %s, seed %d, %d worker%s",

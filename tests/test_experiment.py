@@ -334,11 +334,13 @@ def test_the_options_of_a_preset_are_understood_by_the_command(tiny):
     from jigsaw.cli import _settings, parser
 
     tiny["presets"]["quick"]["mutation"] = 1e-7
+    tiny["presets"]["measured"] = {"base": "paper", "measure": "mgc"}
     experiment = Experiment(tiny, ROOT)
-    words = ["solve", "e.h5", "--out", "s.h5", *experiment.solver_options("quick", "tiny", "a").split()]
-    options = parser().parse_args(words)
-    assert _settings(options) == experiment.settings("quick")
-    assert options.name == "quick"
+    for name in ("quick", "measured"):
+        words = ["solve", "e.h5", "--out", "s.h5", *experiment.solver_options(name, "tiny", "a").split()]
+        options = parser().parse_args(words)
+        assert _settings(options) == experiment.settings(name)
+        assert options.name == name
 
 
 def test_what_is_known_of_a_set_reaches_the_commands(tiny):
