@@ -19,6 +19,7 @@ from jigsaw.measures import distinct_rows, relation
 
 PLACED = 0
 AWAY = -1
+_REMEMBERED = 1 << 18  # pairs of edges whose gain is remembered
 ANYWHERE = np.array([[-(1 << 24), -(1 << 24), 1 << 24, 1 << 24]], np.int32)  # one window without bounds
 
 
@@ -39,7 +40,9 @@ class Assembly(NamedTuple):
     table: np.ndarray  # hash table of places
     contact: np.ndarray  # (4 n) float32: gain of what each edge touches, -1 for nothing
     total: np.ndarray  # (1) float64: gain of all contacts
-    windows: np.ndarray  # (m, 4) first x, first y, end x, end y of each: where pieces may lie; no two touch
+    asked: np.ndarray  # pairs of edges whose gain was computed lately, hashed
+    told: np.ndarray  # float32: and that gain
+    windows: np.ndarray  # (m, 4) where pieces may lie: first x, first y, end x, end y of each, left to right
 
 
 def bonds_of(edges: Edges) -> Bonds:
@@ -65,6 +68,8 @@ def make_assembly(pieces: int) -> Assembly:
         table=table,
         contact=np.empty(4 * pieces, np.float32),
         total=np.zeros(1),
+        asked=np.full(_REMEMBERED, -1, np.int64),
+        told=np.empty(_REMEMBERED, np.float32),
         windows=ANYWHERE,
     )
 
@@ -86,7 +91,28 @@ def _list_gains(features, near, none, gains):
 
 @kernel
 def gain_of(bonds, e, f):
-    """Return what edges e and f gain by touching, whichever is named first.
+    """Return what edges e and f gain by touching, whichever is named first."""
+    gain = _listed(bonds, e, f)
+    return gain if gain >= 0 else _gain(bonds.features, bonds.none, e, f)
+
+
+@kernel
+def _remembered_gain(assembly, bonds, e, f):
+    """Return the same; most pairs that have to be computed are asked for again soon."""
+    gain = _listed(bonds, e, f)
+    if gain >= 0:
+        return gain
+    pair = (np.int64(min(e, f)) << 32) | np.int64(max(e, f))
+    slot = (pair * np.int64(-7046029254386353131) >> 40) & (len(assembly.asked) - 1)
+    if assembly.asked[slot] != pair:
+        assembly.asked[slot] = pair
+        assembly.told[slot] = _gain(bonds.features, bonds.none, e, f)
+    return assembly.told[slot]
+
+
+@kernel
+def _listed(bonds, e, f):
+    """Return what edges e and f gain by touching if the lists tell it, else -1.
 
     A list that is not full holds all with which its edge gains anything, but for what the other one lists.
     """
@@ -99,7 +125,7 @@ def gain_of(bonds, e, f):
                 break
     if near[e, last] < 0 or near[f, last] < 0:
         return np.float32(0)
-    return _gain(bonds.features, bonds.none, e, f)
+    return np.float32(-1)
 
 
 @kernel
@@ -109,6 +135,7 @@ def lay_out(assembly, bonds, layout):
     assembly.table[:] = -1
     assembly.contact[:] = -1
     assembly.total[0] = 0
+    assembly.asked[:] = -1
     for p in range(len(records)):
         records[p].x = layout[p, 0]
         records[p].y = layout[p, 1]
@@ -142,7 +169,7 @@ def place(assembly, bonds, p, x, y, turn):
         if q >= 0:
             e = 4 * p + ((d - turn) & 3)
             f = 4 * q + ((d + 2 - records[q].turn) & 3)
-            gain = gain_of(bonds, e, f)
+            gain = _remembered_gain(assembly, bonds, e, f)
             assembly.contact[e] = gain
             assembly.contact[f] = gain
             assembly.total[0] += gain
@@ -165,11 +192,15 @@ def lift(assembly, p, group):
 @kernel
 def window_at(assembly, x, y):
     """Return the number of the window in which a place is, or -1."""
-    for i in range(len(assembly.windows)):
-        w = assembly.windows[i]
-        if w[0] <= x and x < w[2] and w[1] <= y and y < w[3]:
-            return i
-    return -1
+    first, last = 0, len(assembly.windows) - 1
+    while first < last:  # the only one that may have it is the first that does not end before x
+        middle = (first + last) >> 1
+        if assembly.windows[middle, 2] > x:
+            last = middle
+        else:
+            first = middle + 1
+    w = assembly.windows[first]
+    return first if w[0] <= x and x < w[2] and w[1] <= y and y < w[3] else -1
 
 
 @kernel
@@ -186,7 +217,8 @@ def gain_at(assembly, bonds, p, x, y, turn):
     for d in range(4):
         q = np.int64(piece_at(records, assembly.table, PLACED, x + DX[d], y + DY[d]))
         if q >= 0:
-            total += gain_of(bonds, 4 * p + ((d - turn) & 3), 4 * q + ((d + 2 - records[q].turn) & 3))
+            e, f = 4 * p + ((d - turn) & 3), 4 * q + ((d + 2 - records[q].turn) & 3)
+            total += _remembered_gain(assembly, bonds, e, f)
     return total
 
 

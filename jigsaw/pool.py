@@ -182,8 +182,8 @@ class Pool:
 
 
 def _inside(assembly: Assembly, windows: np.ndarray) -> Assembly:
-    """Return the assembly with these windows, laid out in memory as the kernels are compiled for."""
-    return assembly._replace(windows=np.ascontiguousarray(windows))
+    """Return the assembly with these windows, left to right, in memory as the kernels are compiled for."""
+    return assembly._replace(windows=np.ascontiguousarray(windows[np.argsort(windows[:, 0])]))
 
 
 def start_with(layouts: Iterable[np.ndarray]) -> list[Member]:

@@ -206,7 +206,7 @@ def test_what_lies_outside_the_window_is_taken_up_and_the_segment_with_most_insi
 @given(SEEDS, st.integers(-3, 2), st.integers(0, 4), st.booleans())
 def test_of_several_windows_each_keeps_the_segment_with_most_in_it(puzzle, seed, x, y, with_others):
     rng = np.random.default_rng(seed)
-    windows = [[x, y, x + 3, y + 3], [x + 4, y, x + 6, y + 4], [x, y + 5, x + 5, y + 6]]
+    windows = [[x, y, x + 3, y + 3], [x + 4, y, x + 6, y + 4], [x + 6, y + 5, x + 9, y + 7]]
     table = scattered(puzzle, seed, window=windows)
     group, threshold = table.group, some_threshold(table, rng)
     relations, others = held(table, threshold), NO_OTHERS
