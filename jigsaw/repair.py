@@ -38,6 +38,7 @@ class Bench(NamedTuple):
     key: np.ndarray  # votes for motions: hash table
     vote: np.ndarray
     used: np.ndarray  # slots of the hash table in use
+    docks: np.ndarray  # (DOCKS) those of them with most votes
     counts: np.ndarray  # (4) moves so far, segments, pieces taken up, votes
     random: np.ndarray
 
@@ -58,6 +59,7 @@ def make_bench(pieces: int) -> Bench:
         key=np.full(_VOTES, -1, np.int64),
         vote=np.zeros(_VOTES, np.float32),
         used=np.empty(_VOTES, np.int64),
+        docks=np.empty(DOCKS, np.int64),
         counts=np.zeros(4, np.int64),
         random=np.zeros(1, np.uint64),
     )
@@ -90,6 +92,23 @@ def _vote(bench, turns, x, y, gain):
             break
         slot = (slot + 1) & (_VOTES - 1)
     bench.vote[slot] += gain
+
+
+@kernel
+def _most_votes(bench):
+    """List the slots with most votes, best first, of equals that used first; return their number."""
+    count = 0
+    for u in range(bench.counts[3]):
+        slot = bench.used[u]
+        if count == DOCKS and bench.vote[slot] <= bench.vote[bench.docks[DOCKS - 1]]:
+            continue
+        at = min(count, DOCKS - 1)
+        while at > 0 and bench.vote[slot] > bench.vote[bench.docks[at - 1]]:
+            bench.docks[at] = bench.docks[at - 1]
+            at -= 1
+        bench.docks[at] = slot
+        count = min(count + 1, DOCKS)
+    return count
 
 
 @kernel
@@ -146,16 +165,8 @@ def _find_dock(assembly, bonds, bench, s, noise):
                 px, py = rotate(records[p].x, records[p].y, turns)
                 _vote(bench, turns, x - px, y - py, bonds.gains[e, j])
     bench.gain[s] = -1
-    for _ in range(DOCKS):
-        best = -1
-        for u in range(bench.counts[3]):
-            slot = bench.used[u]
-            if bench.vote[slot] > 0 and (best < 0 or bench.vote[slot] > bench.vote[best]):
-                best = slot
-        if best < 0:
-            break
-        bench.vote[best] = -1
-        key = bench.key[best]
+    for i in range(_most_votes(bench)):
+        key = bench.key[bench.docks[i]]
         turns = key & 3
         y = ((key >> 2) & ((1 << 30) - 1)) - (1 << 28)
         x = (key >> 32) - (1 << 28)
