@@ -95,7 +95,7 @@ def _vote(bench, turns, x, y, gain):
 
 
 @kernel
-def _most_votes(bench):
+def most_votes(bench):
     """List the slots with most votes, best first, of equals that used first; return their number."""
     count = 0
     for u in range(bench.counts[3]):
@@ -165,7 +165,7 @@ def _find_dock(assembly, bonds, bench, s, noise):
                 px, py = rotate(records[p].x, records[p].y, turns)
                 _vote(bench, turns, x - px, y - py, bonds.gains[e, j])
     bench.gain[s] = -1
-    for i in range(_most_votes(bench)):
+    for i in range(most_votes(bench)):
         key = bench.key[bench.docks[i]]
         turns = key & 3
         y = ((key >> 2) & ((1 << 30) - 1)) - (1 << 28)

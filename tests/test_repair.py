@@ -22,7 +22,7 @@ from jigsaw.moves import (
     rebuild,
 )
 from jigsaw.pieces import cut
-from jigsaw.repair import add_segment, begin, repair, take_up, undo, wake
+from jigsaw.repair import DOCKS, add_segment, begin, make_bench, most_votes, repair, take_up, undo, wake
 from jigsaw.synthetic import picture
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -250,6 +250,17 @@ def test_a_move_around_an_edge_takes_up_whole_segments_and_pieces_that_were_away
 
 
 # --- Repair -------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(1, 9), max_size=5 * DOCKS), st.randoms())
+def test_a_segment_is_tried_at_the_places_with_most_votes(votes, random):
+    bench = make_bench(1)
+    slots = random.sample(range(len(bench.vote)), len(votes))
+    bench.used[: len(votes)] = slots
+    bench.vote[slots] = votes
+    bench.counts[3] = len(votes)
+    wanted = sorted(range(len(votes)), key=lambda i: -votes[i])[:DOCKS]
+    assert bench.docks[: most_votes(bench)].tolist() == [slots[i] for i in wanted]
 
 
 def take(table, *segments):
