@@ -90,31 +90,17 @@ def _list_gains(features, near, none, gains):
 
 
 @kernel
-def gain_of(bonds, e, f):
-    """Return what edges e and f gain by touching, whichever is named first."""
-    gain = _listed(bonds, e, f)
-    return gain if gain >= 0 else _gain(bonds.features, bonds.none, e, f)
+def slot_of(key, slots):
+    """Return where to look for a key first in a hash table of so many slots, a power of two."""
+    return (key * np.int64(-7046029254386353131) >> 40) & (slots - 1)
 
 
 @kernel
-def _remembered_gain(assembly, bonds, e, f):
-    """Return the same; most pairs that have to be computed are asked for again soon."""
-    gain = _listed(bonds, e, f)
-    if gain >= 0:
-        return gain
-    pair = (np.int64(min(e, f)) << 32) | np.int64(max(e, f))
-    slot = (pair * np.int64(-7046029254386353131) >> 40) & (len(assembly.asked) - 1)
-    if assembly.asked[slot] != pair:
-        assembly.asked[slot] = pair
-        assembly.told[slot] = _gain(bonds.features, bonds.none, e, f)
-    return assembly.told[slot]
-
-
-@kernel
-def _listed(bonds, e, f):
-    """Return what edges e and f gain by touching if the lists tell it, else -1.
+def gain_of(assembly, bonds, e, f):
+    """Return what edges e and f gain by touching, whichever is named first.
 
     A list that is not full holds all with which its edge gains anything, but for what the other one lists.
+    Most pairs that have to be computed are asked for again soon, so they are remembered.
     """
     near, last = bonds.near, bonds.near.shape[1] - 1
     for one, other in ((e, f), (f, e)):
@@ -125,7 +111,12 @@ def _listed(bonds, e, f):
                 break
     if near[e, last] < 0 or near[f, last] < 0:
         return np.float32(0)
-    return np.float32(-1)
+    pair = (np.int64(min(e, f)) << 32) | np.int64(max(e, f))
+    slot = slot_of(pair, len(assembly.asked))
+    if assembly.asked[slot] != pair:
+        assembly.asked[slot] = pair
+        assembly.told[slot] = _gain(bonds.features, bonds.none, e, f)
+    return assembly.told[slot]
 
 
 @kernel
@@ -169,7 +160,7 @@ def place(assembly, bonds, p, x, y, turn):
         if q >= 0:
             e = 4 * p + ((d - turn) & 3)
             f = 4 * q + ((d + 2 - records[q].turn) & 3)
-            gain = _remembered_gain(assembly, bonds, e, f)
+            gain = gain_of(assembly, bonds, e, f)
             assembly.contact[e] = gain
             assembly.contact[f] = gain
             assembly.total[0] += gain
@@ -218,7 +209,7 @@ def gain_at(assembly, bonds, p, x, y, turn):
         q = np.int64(piece_at(records, assembly.table, PLACED, x + DX[d], y + DY[d]))
         if q >= 0:
             e, f = 4 * p + ((d - turn) & 3), 4 * q + ((d + 2 - records[q].turn) & 3)
-            total += _remembered_gain(assembly, bonds, e, f)
+            total += gain_of(assembly, bonds, e, f)
     return total
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jigsaw.assembly import AWAY, PLACED, best_turn, free, gain_at, lift, place
+from jigsaw.assembly import AWAY, PLACED, best_turn, free, gain_at, lift, place, slot_of
 from jigsaw.compiled import kernel
 from jigsaw.geometry import DX, DY
 from jigsaw.groups import rotate
@@ -80,7 +80,7 @@ def begin(bench):
 def _vote(bench, turns, x, y, gain):
     """Add to what is known to be gained by a motion."""
     key = (np.int64(x + (1 << 28)) << 32) | (np.int64(y + (1 << 28)) << 2) | turns
-    slot = (key * np.int64(-7046029254386353131) >> 40) & (_VOTES - 1)
+    slot = slot_of(key, _VOTES)
     while bench.key[slot] != key:
         if bench.key[slot] == -1:
             if bench.counts[3] >= _VOTES // 2:

@@ -18,6 +18,7 @@ from jigsaw.assembly import (
     PLACED,
     Bonds,
     bonds_of,
+    gain_of,
     kinds_of,
     lay_out,
     make_assembly,
@@ -291,6 +292,11 @@ def random_layout(seed, pieces, side, away=0.0, upright=False):
     turns = np.zeros(pieces, int) if upright else rng.integers(0, 4, pieces)
     turns[rng.random(pieces) < away] = -1
     return np.column_stack([places % side - 2, places // side + 1, turns]).astype(np.int32)
+
+
+def fresh_gain(bonds, e, f):
+    """Return what two edges gain by touching, nothing being remembered."""
+    return gain_of(make_assembly(1), bonds, e, f)
 
 
 class Table:
