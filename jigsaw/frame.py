@@ -62,6 +62,14 @@ def windows(
     return [(share, window) for share, _, window in found[:count]]
 
 
+def filled_box(layout: np.ndarray) -> np.ndarray | None:
+    """Return the window that the pieces fill, all of them placed; None if they fill none."""
+    low, high = layout[:, :2].min(axis=0), layout[:, :2].max(axis=0) + 1
+    if (layout[:, 2] < 0).any() or np.prod(high - low, dtype=np.int64) != len(layout):
+        return None
+    return np.array([*low, *high], np.int32)
+
+
 def roomy_window(layout: np.ndarray) -> np.ndarray:
     """Return a window around the placed pieces, as small as can be, that has a place for every piece."""
     placed = layout[layout[:, 2] >= 0, :2]

@@ -32,11 +32,14 @@ CUTS = (0.25, 0.5, 0.75)  # strengths of contacts, as shares of the greatest, at
 ALIKE = 1e-3  # members that gain the same, but for this, are taken to be the same
 _STREAM = 1 << 40  # of random numbers, apart from those of the generations
 _PATIENCE = 3  # passes over all bad edges without any gain before a member is left alone
-_WORTH_MORE = 3e-4  # share of the gain that so many
+_WORTH_MORE = 1e-4  # share of the gain, and
+_AT_LEAST = 1 / 3  # of the gain of one contact as strong as can be, that so many
 _LATE = 3  # rounds must bring for crossing to go on,
-_LONGER = 3  # up to so many times as long as asked for
+_LONGER = 4  # up to so many times as long as asked for
+_TRIES = 18  # at cutting up members that are all alike, after which crossing ends
 _GLOBAL_SHARE = 0.01  # of moves that cut everywhere,
-_GLOBAL_PIECES = 4.0  # and how many pieces they may cost a move, on average
+_GLOBAL_PIECES = 4.0  # how many pieces they may cost a move, on average,
+_GLOBAL_LARGE = 1225  # and of more pieces than that, fewer in proportion: they bring little there
 
 OnRound = Callable[[str, float, np.ndarray], None]
 
@@ -74,7 +77,8 @@ class Pool:
         self.bonds, self.seed, self.workers, self.on_round = bonds, seed, workers, on_round
         self.kinds = kinds_of(bonds)
         self.pieces = len(self.kinds)
-        self.global_share = min(_GLOBAL_SHARE, _GLOBAL_PIECES / self.pieces)
+        fewer = min(1.0, _GLOBAL_LARGE / self.pieces)
+        self.global_share = min(_GLOBAL_SHARE, fewer * _GLOBAL_PIECES / self.pieces)
         self.budget = budget
         self._journal = journal or Journal(workers)
         self.in_time = self._journal.in_time
@@ -84,13 +88,19 @@ class Pool:
     def cross(self, members: list[Member], rounds: int, passes: int) -> list[Member]:
         """Cross members with one another; one that is like its partner is cut up instead.
 
-        For some rounds, and up to three times as many as long as the last ones have been worth it.
+        For some rounds, and up to four times as many as long as the last ones have been worth it; but not
+        once all are alike and cutting them up, so many times, has brought nothing.
         """
         count = len(members)
         gains = [best_of(members).gain] if members else []
+        in_vain = 0  # times that one of members that are all alike was cut up
         for i in range(_LONGER * rounds if members else 0):
-            if i >= rounds and gains[i] - gains[max(i - _LATE, 0)] < _WORTH_MORE * gains[i]:
+            worth = max(_WORTH_MORE * gains[i], _AT_LEAST * self.bonds.none)
+            if i >= rounds and gains[i] - gains[max(i - _LATE, 0)] < worth:
                 break
+            if in_vain >= _TRIES:
+                break
+            alike = all(member.gain > gains[i] - ALIKE for member in members)
             tasks = []
             for m, one in enumerate(members):
                 two = members[(m + 1 + i % max(count - 1, 1)) % count]
@@ -101,6 +111,7 @@ class Pool:
             children = self.make(f"round {i + 1}", tasks)
             members = [best_of(pair) for pair in zip(members, children, strict=True)]
             gains.append(best_of(members).gain)
+            in_vain = in_vain + count if alike and gains[-1] < gains[-2] + ALIKE else 0
         return members
 
     def make(self, name: str, tasks: list[Task]) -> list[Member]:

@@ -20,6 +20,7 @@ GONE = np.float32(-2)  # instead of the gain of a segment: there is nothing left
 GAPS = 64  # gaps tried for a piece that gains nothing anywhere
 DOCKS = 16  # places evaluated exactly for each segment
 _VOTES = 1 << 14
+_BACK = 1e-3  # by which a segment prefers to be where it was
 
 
 class Bench(NamedTuple):
@@ -139,7 +140,8 @@ def _find_dock(assembly, bonds, bench, s, noise):
     """Find where segment s gains most.
 
     Every pair of one of its edges and a placed edge that is near to it votes for the motion that brings
-    them together; the motions with most votes are looked at exactly.
+    them together; the motions with most votes are looked at exactly. A segment of several pieces may also go
+    back to where it was, even if it gains nothing there: that is better than to be taken to pieces.
     """
     records = assembly.records
     begin, end = bench.first[s], bench.last[s]
@@ -165,23 +167,33 @@ def _find_dock(assembly, bonds, bench, s, noise):
                 px, py = rotate(records[p].x, records[p].y, turns)
                 _vote(bench, turns, x - px, y - py, bonds.gains[e, j])
     bench.gain[s] = -1
+    if end > begin + 1:
+        _consider(assembly, bonds, bench, s, 0, 0, 0, noise, _BACK)
     for i in range(most_votes(bench)):
         key = bench.key[bench.docks[i]]
         turns = key & 3
         y = ((key >> 2) & ((1 << 30) - 1)) - (1 << 28)
         x = (key >> 32) - (1 << 28)
-        if _fits(assembly, bench, begin, end, turns, x, y):
-            worth = _worth(assembly, bonds, bench, begin, end, turns, x, y)
-            if noise > 0:
-                worth *= np.float32(1 + noise * (uniform(bench.random) - 0.5))
-            if worth > bench.gain[s]:
-                bench.gain[s] = worth
-                bench.motion[s, 0] = turns
-                bench.motion[s, 1] = x
-                bench.motion[s, 2] = y
+        _consider(assembly, bonds, bench, s, turns, x, y, noise, 0.0)
     for u in range(bench.counts[3]):
         bench.key[bench.used[u]] = -1
     bench.stale[s] = 0
+
+
+@kernel
+def _consider(assembly, bonds, bench, s, turns, x, y, noise, bonus):
+    """Take a motion for the best of segment s so far if it fits and gains more."""
+    begin, end = bench.first[s], bench.last[s]
+    if _fits(assembly, bench, begin, end, turns, x, y):
+        worth = _worth(assembly, bonds, bench, begin, end, turns, x, y)
+        if noise > 0:
+            worth *= np.float32(1 + noise * (uniform(bench.random) - 0.5))
+        worth += np.float32(bonus)
+        if worth > bench.gain[s]:
+            bench.gain[s] = worth
+            bench.motion[s, 0] = turns
+            bench.motion[s, 1] = x
+            bench.motion[s, 2] = y
 
 
 # -- repair --------------------------------------------------------------------------------------------

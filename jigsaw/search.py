@@ -27,17 +27,18 @@ import numpy as np
 
 from jigsaw.assembly import Bonds, make_bonds
 from jigsaw.boards import board_windows, cores_of, fit_windows, pack, split, spread, windows_of, within
-from jigsaw.frame import shapes_of, solid_part, windows
+from jigsaw.frame import filled_box, shapes_of, solid_part, windows
 from jigsaw.journal import Journal
 from jigsaw.measures import rows
 from jigsaw.pool import ALIKE, CUTS, Member, OnRound, Pool, Task, best_of, start_with
 from jigsaw.unmixing import images_of, least_pieces, likely_images
 from jigsaw.unmixing import warm_up as warm_up_unmixing
 
-_HOPE = 0.02  # share of the gain that being rectangles may cost at first,
-_TOLERANCE = 0.005  # in the end, if it is one,
-_OF_SEVERAL = 0.01  # or several: more, as it is told by them where an image ends
-_BEFORE_CROSSING = 1.5  # times what it may cost in the end, before members are crossed in it
+_TOLERANCE = 0.005  # share of the gain that being a rectangle may cost in the end,
+_OF_SEVERAL = 0.01  # or being several: more, as it is told by them where an image ends
+_BEFORE_CROSSING = 1.5  # times that, before members are crossed in it,
+_HOPE = 0.27  # and at first, before they are improved, this more, over the root of the number of pieces
+_MANY = 2000  # pieces; of fewer, all frames are tried to the end, which is quick and sometimes finds more
 _WINDOWS = 4  # frames tried for each member
 _TRIAL = 3  # passes after which they are compared
 _HELD = 0.85  # share of the solid part that a frame must hold
@@ -136,9 +137,11 @@ def _in_frames(
     wanted = -np.inf if size is not None else best_of(members).gain
     framed = whole = _one_frame(pool, members, size)[: len(members)]
     if size is None and not one_image:
-        hopeful = [member for member in framed if member.gain > (1 - _HOPE) * wanted]
-        framed = [*whole, *_many_frames(pool, hopeful or members)]
-        framed = [_split(pool, member) for member in framed]
+        hopeful = [member for member in whole if member.gain > (1 - _hope(pool, _TOLERANCE)) * wanted]
+        framed = [_split(pool, member) for member in whole]
+        costless = any(len(member.windows) == 1 and member.gain > wanted - ALIKE for member in framed)
+        if pool.pieces <= _MANY or not costless:
+            framed += [_split(pool, member) for member in _many_frames(pool, hopeful or members)]
     if not framed:
         return []
     first = max(framed, key=_worth)
@@ -163,13 +166,18 @@ def _finished(
     framed = [member for member in framed if len(member.windows) == number]
     touching = int((pool.contacts(best_of(members).layout)[0] >= 0).sum()) // 2
     wanted -= _CHANCE * max(touching - _contacts(framed[0]), 0)  # between images, by chance
-    framed = [member for member in framed if member.gain > (1 - _HOPE) * wanted]
-    framed = pool.make("improve", [Task(member, passes) for member in framed[: len(members)]])
     cost = _TOLERANCE if number == 1 else _OF_SEVERAL
+    framed = [member for member in framed if member.gain > (1 - _hope(pool, cost)) * wanted]
+    framed = pool.make("improve", [Task(member, passes) for member in framed[: len(members)]])
     if not framed or best_of(framed).gain < (1 - _BEFORE_CROSSING * cost) * wanted:
         return []
     framed = pool.cross(framed, rounds, passes)
     return framed if best_of(framed).gain >= (1 - cost) * wanted else []
+
+
+def _hope(pool: Pool, cost: float) -> float:
+    """Return what share of the gain being framed may cost at first, if it may cost this in the end."""
+    return _BEFORE_CROSSING * cost + _HOPE / pool.pieces**0.5
 
 
 def _settled(framed: list[Member], outside: float) -> bool:
@@ -192,10 +200,21 @@ def _contacts(member: Member) -> int:
 
 
 def _one_frame(pool: Pool, members: list[Member], size: tuple[int, int] | None) -> list[Member]:
-    """Move members into frames that hold most of their solid parts; the best of each member first."""
+    """Move members into frames that hold most of their solid parts; the best of each member first.
+
+    Of many pieces, if the best member fills a frame as it is, it stays there, and the others need not look
+    for other shapes.
+    """
     shapes = shapes_of(pool.pieces) if size is None else [size]
     if size is not None and pool.bonds.turnable:
         shapes = [size, size[::-1]]
+    complete = _complete(members, shapes) if pool.pieces > _MANY else []
+    count = _WINDOWS
+    cuts: Sequence[float] = CUTS
+    if complete:
+        members = [member for member in members if member.gain < complete[0].gain - ALIKE]
+        width, height = _shape(complete[0].windows[0])
+        shapes, count, cuts = [(width, height), (height, width)], 1, CUTS[1:2]
     hopeful = []
     for member in members:
         solid = solid_part(*pool.contacts(member.layout), pool.bonds.none / 2, member.layout[:, 2] >= 0)
@@ -203,11 +222,37 @@ def _one_frame(pool: Pool, members: list[Member], size: tuple[int, int] | None) 
         hopeful.append(
             [
                 member._replace(windows=window[None], framed=True)
-                for share, window in windows(positions, shapes, _WINDOWS) or _at_corner(positions, size)
+                for share, window in windows(positions, shapes, count) or _at_corner(positions, size)
                 if size is not None or (share > _HELD and solid.sum() > _SOLID * pool.pieces)
             ]
         )
-    return _tried(pool, "frame", hopeful)
+    return [*complete, *_tried(pool, "frame", _likeliest(pool, hopeful), cuts)]
+
+
+def _likeliest(pool: Pool, hopeful: list[list[Member]]) -> list[list[Member]]:
+    """Choose of each member's frames that in which it gains most at once, if the pieces are many."""
+    if pool.pieces <= _MANY or all(len(some) < 2 for some in hopeful):
+        return hopeful
+    tasks = [Task(member, 0, cut=CUTS[-1] * pool.bonds.none) for some in hopeful for member in some]
+    made = iter(pool.make("windows", tasks))
+    gains = [[next(made).gain for _ in some] for some in hopeful]
+    return [[some[int(np.argmax(g))]] if some else [] for some, g in zip(hopeful, gains, strict=True)]
+
+
+def _complete(members: list[Member], shapes: list[tuple[int, int]]) -> list[Member]:
+    """Return the best members, in their frames, if they fill rectangles of given shapes as they are."""
+    best = [member for member in members if member.gain > best_of(members).gain - ALIKE]
+    boxes = [filled_box(member.layout) for member in best]
+    return [
+        member._replace(windows=box[None], framed=True)
+        for member, box in zip(best, boxes, strict=True)
+        if box is not None and _shape(box) in shapes
+    ]
+
+
+def _shape(window: np.ndarray) -> tuple[int, int]:
+    """Return the width and height of a window."""
+    return int(window[2] - window[0]), int(window[3] - window[1])
 
 
 def _many_frames(pool: Pool, members: list[Member]) -> list[Member]:

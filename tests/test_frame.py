@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference_search import random_layout
 
-from jigsaw.frame import roomy_window, shapes_of, solid_part, windows
+from jigsaw.frame import filled_box, roomy_window, shapes_of, solid_part, windows
 from jigsaw.geometry import placed_relations
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -159,3 +159,20 @@ def test_a_roomy_window_holds_what_is_placed_and_has_a_place_for_every_piece(see
 def test_a_roomy_window_grows_evenly_around_what_is_placed(away):
     layout = np.array([[7, 9, 0]] + [[0, 0, -1]] * away)
     assert roomy_window(layout).tolist() == [6, 8, 9, 11]
+
+
+# --- Boxes that are filled ----------------------------------------------------------------------------
+
+
+@given(width=st.integers(1, 6), height=st.integers(1, 6), x=st.integers(-9, 9), y=st.integers(-9, 9))
+def test_pieces_that_fill_a_rectangle_have_it_for_a_box(width, height, x, y):
+    layout = np.array([[x + i % width, y + i // width, i % 4] for i in range(width * height)], np.int32)
+    np.testing.assert_array_equal(filled_box(layout), [x, y, x + width, y + height])
+
+
+def test_pieces_with_a_gap_or_one_that_is_away_fill_no_box():
+    whole = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]], np.int32)
+    assert filled_box(whole) is not None
+    assert filled_box(whole[:3]) is None
+    whole[2, 2] = -1
+    assert filled_box(whole) is None

@@ -310,6 +310,35 @@ def test_a_segment_that_lies_elsewhere_and_turned_is_moved_back_as_a_whole(lands
         table.assert_whole()
 
 
+@pytest.fixture(scope="module")
+def strip():
+    """A strip of six pieces of which only those that belong together gain anything."""
+    whole = Picture(1, 6, seed=4)
+    near = placed_relations(whole.layout)[:, None]
+    bonds = whole.puzzle.bonds._replace(near=near, gains=np.where(near >= 0, 10, 0).astype(np.float32))
+    gains = np.zeros((24, 24))
+    gains[np.flatnonzero(near >= 0), near[near >= 0]] = 10
+    whole.puzzle = whole.puzzle._replace(bonds=bonds, gains=gains)
+    return whole
+
+
+def test_a_segment_that_gains_nothing_anywhere_goes_back_whole_to_where_it_was(strip):
+    apart = strip.layout.copy()
+    segment = [strip.at(4, 0), strip.at(5, 0)]
+    apart[segment, :2] += 7, 3  # where it touches nothing
+    open_sides = strip.puzzle.bonds.near.copy()
+    torn = 4 * strip.at(3, 0), 4 * strip.at(4, 0)  # and no edge between it and the rest likes another
+    for first in torn:
+        for e in range(first, first + 4):
+            if open_sides[e, 0] >= 0 and {open_sides[e, 0] // 4, e // 4} == {strip.at(3, 0), strip.at(4, 0)}:
+                open_sides[e, 0] = -1
+    puzzle = strip.puzzle._replace(bonds=strip.puzzle.bonds._replace(near=open_sides))
+    table = Table(puzzle, apart)
+    take(table, segment)
+    repair(table.assembly, table.bonds, table.bench, 0.0)
+    np.testing.assert_array_equal(table.layout, apart)
+
+
 def test_upright_pieces_find_back_but_a_turned_segment_does_not():
     upright = Picture(4, 5, seed=3, keep_orientation=True)
     assert (upright.layout[:, 2] == 0).all()
@@ -326,18 +355,6 @@ def test_upright_pieces_find_back_but_a_turned_segment_does_not():
     take(table, *([p] for p in corner))
     repair(table.assembly, table.bonds, table.bench, 0.0)
     assert (table.layout[corner, 2] % 4 != 0).all()  # still turned, or away
-
-
-@pytest.fixture(scope="module")
-def strip():
-    """A strip of six pieces of which only those that belong together gain anything."""
-    whole = Picture(1, 6, seed=4)
-    near = placed_relations(whole.layout)[:, None]
-    bonds = whole.puzzle.bonds._replace(near=near, gains=np.where(near >= 0, 10, 0).astype(np.float32))
-    gains = np.zeros((24, 24))
-    gains[np.flatnonzero(near >= 0), near[near >= 0]] = 10
-    whole.puzzle = whole.puzzle._replace(bonds=bonds, gains=gains)
-    return whole
 
 
 def test_a_piece_follows_the_one_it_belongs_to(strip):

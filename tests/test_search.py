@@ -103,12 +103,31 @@ def test_the_search_ends_with_the_best_it_has_seen(seed):
     found = search(puzzle.bonds, starts, 4, 1, seed, on_round=lambda *step: told.append(step))
     assert not found.framed
     rounds = [name for name, *_ in told if name.startswith("round")]
-    assert 4 <= len(rounds) <= 12
+    assert 4 <= len(rounds) <= 16
     assert rounds == [f"round {i + 1}" for i in range(len(rounds))]
     end = Table(puzzle, found.layout)
     end.assert_whole()
     gains = [Table(puzzle, layout).total for layout in starts] + [gain for _, gain, _ in told]
     assert end.total >= max(gains) - 1e-3
+
+
+class Told(Pool):
+    """A pool whose rounds gain what they are told to, each member `apart` more than the one before."""
+
+    def __init__(self, bonds, gains, apart):
+        super().__init__(bonds, 1, 1, np.inf, lambda *step: None)
+        self.names, self.gains, self.apart = [], chain(gains, repeat(0)), apart
+
+    def make(self, name, tasks):
+        self.names.append(name)
+        gain = 1000 + next(self.gains)
+        return [task.member._replace(gain=gain + i * self.apart) for i, task in enumerate(tasks)]
+
+    def crossed(self, layouts):
+        members = [
+            member._replace(gain=1000 + i * self.apart) for i, member in enumerate(start_with(layouts))
+        ]
+        return self.cross(members, 4, 1)
 
 
 @pytest.mark.parametrize(
@@ -118,24 +137,36 @@ def test_the_search_ends_with_the_best_it_has_seen(seed):
         ([1], 4),
         ([1, 2, 3, 4], 7),  # the fourth round was the last that brought anything
         ([1, 1.05, 1.1, 1.15, 1.2], 4),  # too little
-        (range(1, 20), 12),  # there is an end to it
+        (range(1, 20), 16),  # there is an end to it
     ],
 )
 def test_crossing_goes_on_as_long_as_the_last_rounds_were_worth_it(landscape, gains, rounds):
-    """`gains`: of the rounds, above a gain of 1,000, until nothing is gained any more."""
+    """`gains`: of the rounds, in thirds of a full contact, above 1,000, until nothing is gained any more."""
     bonds, true = landscape
-    made, of_rounds = [], chain(gains, repeat(0))
+    gains = [1.001 * gain * bonds.none / 3 for gain in gains]
+    pool = Told(bonds, gains, apart=1)
+    ended = pool.crossed([true, true])
+    assert pool.names == [f"round {i + 1}" for i in range(rounds)]
+    assert best_of(ended).gain == 1001 + max([0, *gains[:rounds]])
 
-    class Told(Pool):
-        def make(self, name, tasks):
-            made.append(name)
-            gain = 1000 + next(of_rounds)
-            return [task.member._replace(gain=gain + i) for i, task in enumerate(tasks)]
 
-    start = [member._replace(gain=1000 + i) for i, member in enumerate(start_with([true, true]))]
-    ended = Told(bonds, 1, 1, np.inf, lambda *step: None).cross(start, 4, 1)
-    assert made == [f"round {i + 1}" for i in range(rounds)]
-    assert best_of(ended).gain == 1001 + max([0, *list(gains)[:rounds]])
+@pytest.mark.parametrize(
+    ("members", "gains", "rounds"),
+    [
+        (9, [], 2),  # eighteen tries
+        (9, [0, 5], 4),  # what is gained makes it worth another eighteen
+        (6, [], 3),
+        (1, [], 4),  # few members are not tried so often
+    ],
+)
+def test_crossing_ends_when_all_are_alike_and_cutting_them_up_has_brought_nothing(
+    landscape, members, gains, rounds
+):
+    bonds, true = landscape
+    pool = Told(bonds, gains, apart=0)
+    ended = pool.crossed([true] * members)
+    assert len(pool.names) == rounds
+    assert [member.gain for member in ended] == [1000 + max([0, *gains])] * members
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -168,6 +199,41 @@ def test_a_complete_rectangle_is_framed():
     assert solution.settings["framed"]
     assert sorted(box(solution.layout)) == [8, 12]
     assert neighbour_score(solution, truth, bag) == 1
+
+
+def steps_of_many(monkeypatch, bonds, starts):
+    """Search as if the pieces were many; return what was found and the names of the steps."""
+    monkeypatch.setattr("jigsaw.search._MANY", 0)
+    told = []
+    found = search(bonds, starts, 2, 4, 0, on_round=lambda name, *_: told.append(name))
+    return found, told
+
+
+def test_of_many_pieces_that_fill_a_rectangle_already_no_other_frame_is_tried(monkeypatch, landscape):
+    bonds, true = landscape
+    found, steps = steps_of_many(monkeypatch, bonds, [true, true])
+    assert found.framed
+    assert steps == ["improve", "improve", "round 1", "round 2"]
+    np.testing.assert_array_equal(relations_of(found.layout), relations_of(true))
+
+
+def test_of_many_pieces_one_frame_a_member_is_tried_to_the_end(monkeypatch, landscape):
+    bonds, true = landscape
+    ragged = true.copy()
+    ragged[np.argmax(true[:, 0] + true[:, 1]), :2] = -40, -40  # the lower right corner lies apart
+    monkeypatch.setattr("jigsaw.pool.improve", lambda *_: 0)  # nor does anything put it right
+    monkeypatch.setattr("jigsaw.search._HELD", 0.5)
+    tasks = {}
+    make = Pool.make
+    monkeypatch.setattr(
+        Pool, "make", lambda self, name, todo: tasks.setdefault(name, todo) and make(self, name, todo)
+    )
+    found, _ = steps_of_many(monkeypatch, bonds, [ragged])
+    assert len(tasks["windows"]) > 1
+    assert {task.passes for task in tasks["windows"]} == {0}
+    assert len({task.member.windows.tobytes() for task in tasks["frame"]}) == 1
+    assert found.framed
+    np.testing.assert_array_equal(relations_of(found.layout), relations_of(true))
 
 
 def test_a_bag_with_missing_pieces_is_not_forced_into_a_rectangle():
