@@ -252,7 +252,7 @@ _SETTINGS: dict[str, tuple[Any, str]] = {
     "elite": (int, "best chromosomes copied to the next generation"),
     "mutation": (float, "probability to leave out a relation common to both parents"),
     "members": (int, "assemblies the search after the generations works on; 0 for no search"),
-    "rounds": (int, "rounds of crossover between them; up to four times as many while that is worth it"),
+    "rounds": (int, "rounds of crossover between them; up to three times as many while that is worth it"),
     "passes": (int, "passes of each over its bad edges"),
     "budget": (float, "seconds of processor time a piece and worker after which the search ends in any case"),
 }

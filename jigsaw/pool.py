@@ -35,11 +35,11 @@ _PATIENCE = 3  # passes over all bad edges without any gain before a member is l
 _WORTH_MORE = 1e-4  # share of the gain, and
 _AT_LEAST = 1 / 3  # of the gain of one contact as strong as can be, that so many
 _LATE = 3  # rounds must bring for crossing to go on,
-_LONGER = 4  # up to so many times as long as asked for
+_LONGER = 3  # up to so many times as long as asked for
 _TRIES = 18  # at cutting up members that are all alike, after which crossing ends
 _GLOBAL_SHARE = 0.01  # of moves that cut everywhere,
 _GLOBAL_PIECES = 4.0  # how many pieces they may cost a move, on average,
-_GLOBAL_LARGE = 1225  # and of more pieces than that, fewer in proportion: they bring little there
+_GLOBAL_LARGE = 5000  # and how many pieces a bag may have before these moves, ever slower, become still rarer
 
 OnRound = Callable[[str, float, np.ndarray], None]
 
@@ -77,8 +77,8 @@ class Pool:
         self.bonds, self.seed, self.workers, self.on_round = bonds, seed, workers, on_round
         self.kinds = kinds_of(bonds)
         self.pieces = len(self.kinds)
-        fewer = min(1.0, _GLOBAL_LARGE / self.pieces)
-        self.global_share = min(_GLOBAL_SHARE, fewer * _GLOBAL_PIECES / self.pieces)
+        rarer = min(_GLOBAL_LARGE / self.pieces, 1.0) ** 2
+        self.global_share = min(_GLOBAL_SHARE, rarer * _GLOBAL_PIECES / self.pieces)
         self.budget = budget
         self._journal = journal or Journal(workers)
         self.in_time = self._journal.in_time
@@ -88,7 +88,7 @@ class Pool:
     def cross(self, members: list[Member], rounds: int, passes: int) -> list[Member]:
         """Cross members with one another; one that is like its partner is cut up instead.
 
-        For some rounds, and up to four times as many as long as the last ones have been worth it; but not
+        For some rounds, and up to three times as many as long as the last ones have been worth it; but not
         once all are alike and cutting them up, so many times, has brought nothing.
         """
         count = len(members)
@@ -200,6 +200,12 @@ def _inside(assembly: Assembly, windows: np.ndarray) -> Assembly:
 def start_with(layouts: Iterable[np.ndarray]) -> list[Member]:
     """Return members that may lie anywhere."""
     return [Member(layout, -np.inf, ANYWHERE) for layout in layouts]
+
+
+def agree(members: Iterable[Member]) -> bool:
+    """Return whether the best two members are alike."""
+    gains = sorted(member.gain for member in members)
+    return len(gains) > 1 and gains[-1] - gains[-2] < ALIKE
 
 
 def best_of(members: Iterable[Member]) -> Member:

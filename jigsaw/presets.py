@@ -19,7 +19,7 @@ class Settings:
     elite: int = 4
     mutation: float = 0.001
     members: int = 0  # assemblies that the search after the genetic algorithm works on; 0 for no search
-    rounds: int = 6  # of crossover between them, and up to four times as many while that is worth it
+    rounds: int = 6  # of crossover between them, and up to three times as many while that is worth it
     passes: int = 12  # over all edges that could gain more, for each of them
     budget: float = 0.04  # processor seconds a piece and worker after which the search ends in any case
 
@@ -65,7 +65,7 @@ _LEAST = {"population": 3, "generations": 1, "elite": 0, "members": 0, "rounds":
 
 PRESETS = {
     "paper": Settings(),
-    "best": Settings(measure="fused", population=100, generations=30, members=6, passes=16, budget=0.08),
+    "best": Settings(measure="fused", population=100, generations=30, members=6, budget=0.08),
 }
 
 
