@@ -29,7 +29,9 @@ def headline(records: Sequence[Record], solvers: Sequence[Record]) -> str:
     rows = []
     for name in sets:
         group = best[name]
-        row: list[Any] = [name, group[0]["pieces"], len(distinct(group, "puzzle"))]
+        images, of_paper = (len(distinct(some, "puzzle")) for some in (group, paper.get(name, group)))
+        named = images if images == of_paper else f"{images} (`paper`: {of_paper})"
+        row: list[Any] = [name, group[0]["pieces"], named]
         row += [
             *means(group, "ceiling", "neighbor"),
             *(means(paper[name], "neighbor") if name in paper else [None]),
@@ -42,8 +44,9 @@ def headline(records: Sequence[Record], solvers: Sequence[Record]) -> str:
     table = Table("", columns, rows).markdown().split("\n\n", 1)[1].strip()
     made = environment(records)
     return (
-        f"{table}\n\nNeighbour accuracy in %, means over all images and runs of a set; pixel-perfect images, "
-        "seconds of all stages and the most memory of any are those of `best`. "
+        f"{table}\n\nNeighbour accuracy in %, means over so many images of a set and all runs of them, "
+        "published ones over the whole set; pixel-perfect images, seconds of all stages and the most memory "
+        "of any are those of `best`. "
         f"All {made['runs']:,} runs of `results/reference`, mixed bags among them, took {made['core_hours']} "
         f"core-hours of cutting, comparing, solving and evaluating ({'; '.join(made['machines'])})."
     )

@@ -57,6 +57,12 @@ def test_the_headline_has_a_row_for_every_set_that_others_have_solved_and_a_colu
     assert "Linux x86_64" in text
 
 
+def test_the_headline_says_so_if_the_presets_ran_on_different_numbers_of_images():
+    runs = [record("cho432", puzzle, "best", stages=STAGES) for puzzle in "123"]
+    runs.append(record("cho432", "2", "paper", stages=STAGES))
+    assert cells(headline(runs, SOLVERS).split("\n\n")[0])[1][2] == "3 (`paper`: 1)"
+
+
 def test_pixel_perfect_images_are_a_mean_over_runs():
     runs = [record(run=run, pixel_perfect=run == 0, stages=STAGES) for run in range(2)]
     assert cells(headline(runs, SOLVERS).split("\n\n")[0])[1][8] == "0.5"
