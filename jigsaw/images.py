@@ -93,12 +93,13 @@ def list_images(folder: str | os.PathLike[str]) -> list[Path]:
         raise JigsawError(
             f"{folder}: cannot be listed ({error.strerror}); name a folder of images"
         ) from error
-    return sorted(found, key=_natural)
+    return sorted(found, key=lambda path: (natural(path.stem), path.name))
 
 
-def _natural(path: Path) -> tuple[list[str | int], str]:
-    parts = re.split(r"(\d+)", path.stem.casefold())
-    return [int(part) if place % 2 else part for place, part in enumerate(parts)], path.name
+def natural(name: str) -> list[str | int]:
+    """Return by what names are sorted so that 2 comes before 10."""
+    parts = re.split(r"(\d+)", name.casefold())
+    return [int(part) if place % 2 else part for place, part in enumerate(parts)]
 
 
 def _limit() -> int:

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from jigsaw.files import replacing
+from jigsaw.images import natural
 from jigsaw.records import Record, distinct, grouped, in_order
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def accuracy_plot(records: Sequence[Record], solvers: Sequence[Record]) -> Figur
     used = set()
     for i, ((name,), group) in enumerate(sets, 1):
         axes = figure.add_subplot(rows, columns, i)
-        images = distinct(group, "puzzle")
+        images = sorted(distinct(group, "puzzle"), key=natural)
         at = {image: place for place, image in enumerate(images)}
         ceilings = {at[record["puzzle"]]: 100 * record["ceiling"] for record in group}
         axes.scatter(list(ceilings), list(ceilings.values()), 70, _INK, marker="_", linewidths=1.2)

@@ -5,7 +5,7 @@ import re
 import pytest
 from generated import record
 
-from jigsaw.plots import fitness_plot, save_plots
+from jigsaw.plots import accuracy_plot, fitness_plot, save_plots
 
 SMITH = {"name": "Smith", "results": {"cho432": {"neighbor": 94.88}}}
 NOBODY = {"name": "Nobody", "results": {}}
@@ -38,6 +38,12 @@ def test_accuracy_names_sets_images_presets_and_those_who_published_means(plots)
     words = texts(plots["accuracy"])
     assert {"cho432", "other", "5", "8", "paper", "best", "ceiling", "mean of Smith"} <= set(words)
     assert "mean of Nobody" not in words
+
+
+def test_images_stand_in_the_order_of_their_names_whichever_preset_ran_on_which():
+    runs = [record(puzzle=name, preset="paper") for name in ("2", "10")] + [record(puzzle="3", preset="best")]
+    (axes,) = accuracy_plot(runs, []).axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["2", "3", "10"]
 
 
 def test_the_fitted_exponent_is_that_of_the_seconds(plots):
