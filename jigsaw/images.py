@@ -17,6 +17,7 @@ from PIL import Image, ImageFile, TiffImagePlugin, UnidentifiedImageError
 
 from jigsaw.errors import JigsawError
 from jigsaw.files import replacing
+from jigsaw.names import natural
 
 MAX_PIXELS = 500_000_000
 LIMIT_VARIABLE = "JIGSAW_MAX_PIXELS"
@@ -94,12 +95,6 @@ def list_images(folder: str | os.PathLike[str]) -> list[Path]:
             f"{folder}: cannot be listed ({error.strerror}); name a folder of images"
         ) from error
     return sorted(found, key=lambda path: (natural(path.stem), path.name))
-
-
-def natural(name: str) -> list[str | int]:
-    """Return by what names are sorted so that 2 comes before 10."""
-    parts = re.split(r"(\d+)", name.casefold())
-    return [int(part) if place % 2 else part for place, part in enumerate(parts)]
 
 
 def _limit() -> int:

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from jigsaw.files import replacing
-from jigsaw.images import natural
+from jigsaw.names import natural
 from jigsaw.records import Record, distinct, grouped, in_order
 
 if TYPE_CHECKING:
