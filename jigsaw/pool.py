@@ -202,12 +202,6 @@ def start_with(layouts: Iterable[np.ndarray]) -> list[Member]:
     return [Member(layout, -np.inf, ANYWHERE) for layout in layouts]
 
 
-def agree(members: Iterable[Member]) -> bool:
-    """Return whether the best two members are alike."""
-    gains = sorted(member.gain for member in members)
-    return len(gains) > 1 and gains[-1] - gains[-2] < ALIKE
-
-
 def best_of(members: Iterable[Member]) -> Member:
     """Return the member that gains most."""
     return max(members, key=lambda member: member.gain)

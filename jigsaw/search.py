@@ -30,7 +30,7 @@ from jigsaw.boards import board_windows, cores_of, fit_windows, pack, split, spr
 from jigsaw.frame import filled_box, shapes_of, solid_part, windows
 from jigsaw.journal import Journal
 from jigsaw.measures import rows
-from jigsaw.pool import ALIKE, CUTS, Member, OnRound, Pool, Task, agree, best_of, start_with
+from jigsaw.pool import ALIKE, CUTS, Member, OnRound, Pool, Task, best_of, start_with
 from jigsaw.unmixing import images_of, least_pieces, likely_images
 from jigsaw.unmixing import warm_up as warm_up_unmixing
 
@@ -184,7 +184,8 @@ def _settled(framed: list[Member], outside: float) -> bool:
     """Return whether it is of no use to go on: several images, or two members that agree and gain enough."""
     if any(len(member.windows) > 1 for member in framed):
         return True
-    return agree(framed) and best_of(framed).gain > outside - ALIKE
+    gains = sorted(member.gain for member in framed)
+    return len(gains) > 1 and gains[-1] - gains[-2] < ALIKE and gains[-1] > outside - ALIKE
 
 
 def _worth(member: Member) -> float:
