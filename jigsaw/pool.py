@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 
 CUTS = (0.25, 0.5, 0.75)  # strengths of contacts, as shares of the greatest, at which members are cut up
 ALIKE = 1e-3  # members that gain the same, but for this, are taken to be the same
+MANY = 2000  # pieces, of which a step takes so long that what rarely helps is left out
 _STREAM = 1 << 40  # of random numbers, apart from those of the generations
 _PATIENCE = 3  # passes over all bad edges without any gain before a member is left alone
 _WORTH_MORE = 1e-4  # share of the gain, and
@@ -89,14 +90,16 @@ class Pool:
         """Cross members with one another; one that is like its partner is cut up instead.
 
         For some rounds, and up to three times as many as long as the last ones have been worth it; but not
-        once all are alike and cutting them up, so many times, has brought nothing.
+        once all are alike and cutting them up, so many times, has brought nothing. Of many pieces, no round
+        is for nothing: crossing ends as soon as the last few were not worth it.
         """
         count = len(members)
         gains = [best_of(members).gain] if members else []
+        least = rounds if self.pieces <= MANY else min(rounds, _LATE)
         in_vain = 0  # times that one of members that are all alike was cut up
         for i in range(_LONGER * rounds if members else 0):
             worth = max(_WORTH_MORE * gains[i], _AT_LEAST * self.bonds.none)
-            if i >= rounds and gains[i] - gains[max(i - _LATE, 0)] < worth:
+            if i >= least and gains[i] - gains[max(i - _LATE, 0)] < worth:
                 break
             if in_vain >= _TRIES:
                 break

@@ -30,7 +30,7 @@ from jigsaw.boards import board_windows, cores_of, fit_windows, pack, split, spr
 from jigsaw.frame import filled_box, shapes_of, solid_part, windows
 from jigsaw.journal import Journal
 from jigsaw.measures import rows
-from jigsaw.pool import ALIKE, CUTS, Member, OnRound, Pool, Task, best_of, start_with
+from jigsaw.pool import ALIKE, CUTS, MANY, Member, OnRound, Pool, Task, best_of, start_with
 from jigsaw.unmixing import images_of, least_pieces, likely_images
 from jigsaw.unmixing import warm_up as warm_up_unmixing
 
@@ -38,7 +38,6 @@ _TOLERANCE = 0.005  # share of the gain that being a rectangle may cost in the e
 _OF_SEVERAL = 0.01  # or being several: more, as it is told by them where an image ends
 _BEFORE_CROSSING = 1.5  # times that, before members are crossed in it,
 _HOPE = 0.27  # and at first, before they are improved, this more, over the root of the number of pieces
-_MANY = 2000  # pieces; of fewer, all frames are tried to the end, which is quick and sometimes finds more
 _WINDOWS = 4  # frames tried for each member
 _TRIAL = 3  # passes after which they are compared
 _HELD = 0.85  # share of the solid part that a frame must hold
@@ -140,7 +139,7 @@ def _in_frames(
         hopeful = [member for member in whole if member.gain > (1 - _hope(pool, _TOLERANCE)) * wanted]
         framed = [_split(pool, member) for member in whole]
         costless = any(len(member.windows) == 1 and member.gain > wanted - ALIKE for member in framed)
-        if pool.pieces <= _MANY or not costless:
+        if pool.pieces <= MANY or not costless:
             framed += [_split(pool, member) for member in _many_frames(pool, hopeful or members)]
     if not framed:
         return []
@@ -208,7 +207,7 @@ def _one_frame(pool: Pool, members: list[Member], size: tuple[int, int] | None) 
     shapes = shapes_of(pool.pieces) if size is None else [size]
     if size is not None and pool.bonds.turnable:
         shapes = [size, size[::-1]]
-    complete = _complete(members, shapes) if pool.pieces > _MANY else []
+    complete = _complete(members, shapes) if pool.pieces > MANY else []
     count = _WINDOWS
     cuts: Sequence[float] = CUTS
     if complete:
@@ -231,7 +230,7 @@ def _one_frame(pool: Pool, members: list[Member], size: tuple[int, int] | None) 
 
 def _likeliest(pool: Pool, hopeful: list[list[Member]]) -> list[list[Member]]:
     """Choose of each member's frames that in which it gains most at once, if the pieces are many."""
-    if pool.pieces <= _MANY or all(len(some) < 2 for some in hopeful):
+    if pool.pieces <= MANY or all(len(some) < 2 for some in hopeful):
         return hopeful
     tasks = [Task(member, 0, cut=CUTS[-1] * pool.bonds.none) for some in hopeful for member in some]
     made = iter(pool.make("windows", tasks))

@@ -150,6 +150,17 @@ def test_crossing_goes_on_as_long_as_the_last_rounds_were_worth_it(landscape, ga
     assert best_of(ended).gain == 1001 + max([0, *gains[:rounds]])
 
 
+@pytest.mark.parametrize(("gains", "rounds"), [([], 3), ([1], 4), ([1, 1, 2], 6)])
+def test_of_many_pieces_crossing_ends_after_any_three_rounds_that_were_not_worth_it(
+    monkeypatch, landscape, gains, rounds
+):
+    monkeypatch.setattr("jigsaw.pool.MANY", 0)
+    bonds, true = landscape
+    pool = Told(bonds, [1.001 * gain * bonds.none / 3 for gain in gains], apart=1)
+    pool.crossed([true, true])
+    assert len(pool.names) == rounds
+
+
 @pytest.mark.parametrize(
     ("members", "gains", "rounds"),
     [
@@ -203,7 +214,7 @@ def test_a_complete_rectangle_is_framed():
 
 def steps_of_many(monkeypatch, bonds, starts):
     """Search as if the pieces were many; return what was found and the names of the steps."""
-    monkeypatch.setattr("jigsaw.search._MANY", 0)
+    monkeypatch.setattr("jigsaw.search.MANY", 0)
     told = []
     found = search(bonds, starts, 2, 4, 0, on_round=lambda name, *_: told.append(name))
     return found, told
