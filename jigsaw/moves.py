@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from jigsaw.agglomeration import agglomerate, hand_back, take_over
 from jigsaw.assembly import AWAY, PLACED, window_at
 from jigsaw.compiled import kernel
 from jigsaw.geometry import DX, DY
@@ -80,13 +81,18 @@ def loosen_anywhere(assembly, bench):
 
 
 @kernel
-def rebuild(assembly, bonds, bench, threshold, others):
+def rebuild(assembly, bonds, bench, plan, threshold, others, sure):
     """Keep the largest segments held by contacts above a threshold that `others`, if given, have too; repair.
 
-    One in each window; what lies outside is taken up in any case. The assembly may become worse.
+    One in each window; what lies outside is taken up in any case. Unless `sure` is infinite, segments are
+    joined with one another first, as long as the margins are at least that. The assembly may become worse.
     """
     begin(bench)
     loosen_all(assembly, bench, threshold, others)
+    if sure < np.inf:
+        take_over(plan, assembly, bench)
+        agglomerate(plan, assembly, bonds, sure)
+        hand_back(plan, assembly, bonds, bench)
     repair(assembly, bonds, bench, 0.0)
 
 

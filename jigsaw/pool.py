@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jigsaw.agglomeration import Plan, make_plan
 from jigsaw.assembly import (
     ANYWHERE,
     Assembly,
@@ -37,6 +38,9 @@ _WORTH_MORE = 1e-4  # share of the gain, and
 _AT_LEAST = 1 / 3  # of the gain of one contact as strong as can be, that so many
 _LATE = 3  # rounds must bring for crossing to go on,
 _LONGER = 3  # up to so many times as long as asked for
+_SURE = 1.0  # margin by which segments of many pieces, in no frame, are joined with one another at least;
+_MORE = 2  # then there are so many times more rounds of crossing,
+_SHORTER = 3  # with so many times fewer passes each
 _TRIES = 18  # at cutting up members that are all alike, after which crossing ends
 _GLOBAL_SHARE = 0.01  # of moves that cut everywhere,
 _GLOBAL_PIECES = 4.0  # how many pieces they may cost a move, on average,
@@ -84,22 +88,27 @@ class Pool:
         self._journal = journal or Journal(workers)
         self.in_time = self._journal.in_time
         self._made = 0
-        self._tools: list[tuple[Assembly, Bench, np.ndarray]] = []
+        self._tools: list[tuple[Assembly, Bench, Plan, np.ndarray]] = []
 
     def cross(self, members: list[Member], rounds: int, passes: int) -> list[Member]:
         """Cross members with one another; one that is like its partner is cut up instead.
 
         For some rounds, and up to three times as many as long as the last ones have been worth it; but not
         once all are alike and cutting them up, so many times, has brought nothing. Of many pieces, no round
-        is for nothing: crossing ends as soon as the last few were not worth it.
+        is for nothing: crossing ends as soon as the last few were not worth it. Their segments are, without
+        frames, joined with one another, which leaves less to improve, so that rounds are more and shorter.
         """
         count = len(members)
         gains = [best_of(members).gain] if members else []
-        least = rounds if self.pieces <= MANY else min(rounds, _LATE)
+        late, least = _LATE, rounds
+        if self.pieces > MANY:
+            if not any(member.framed for member in members):
+                rounds, passes, late = _MORE * rounds, max(passes // _SHORTER, 1), _MORE * _LATE
+            least = min(rounds, late)
         in_vain = 0  # times that one of members that are all alike was cut up
         for i in range(_LONGER * rounds if members else 0):
             worth = max(_WORTH_MORE * gains[i], _AT_LEAST * self.bonds.none)
-            if i >= least and gains[i] - gains[max(i - _LATE, 0)] < worth:
+            if i >= least and gains[i] - gains[max(i - late, 0)] < worth:
                 break
             if in_vain >= _TRIES:
                 break
@@ -141,15 +150,16 @@ class Pool:
         return made
 
     def _make(self, task: Task, number: int) -> Member:
-        assembly, bench, bad = tools = self._take_tools()
+        assembly, bench, plan, bad = tools = self._take_tools()
         bonds, member = self.bonds, task.member
         assembly = _inside(assembly, member.windows)
         start(bench.random, self.seed, _STREAM, number)
         lay_out(assembly, bonds, member.layout)
+        sure = np.float32(np.inf if member.framed or self.pieces <= MANY else _SURE)
         if task.cut is not None:
-            rebuild(assembly, bonds, bench, np.float32(task.cut), NO_OTHERS)
+            rebuild(assembly, bonds, bench, plan, np.float32(task.cut), NO_OTHERS, sure)
         if task.others is not None:
-            rebuild(assembly, bonds, bench, np.float32(-1), task.others)
+            rebuild(assembly, bonds, bench, plan, np.float32(-1), task.others, sure)
         if member.framed:
             fill(assembly, bonds, self.kinds)
         idle = 0
@@ -171,7 +181,7 @@ class Pool:
 
     def filled(self, member: Member) -> np.ndarray:
         """Return a member's layout with all pieces placed."""
-        assembly, _, _ = tools = self._take_tools()
+        assembly, _, _, _ = tools = self._take_tools()
         windows = member.windows if member.framed else roomy_window(member.layout)[None]
         assembly = _inside(assembly, windows)
         lay_out(assembly, self.bonds, member.layout)
@@ -183,16 +193,17 @@ class Pool:
 
     def contacts(self, layout: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the edge that each edge touches and what that gains, -1 for none."""
-        assembly, _, _ = tools = self._take_tools()
+        assembly, _, _, _ = tools = self._take_tools()
         lay_out(assembly, self.bonds, layout)
         contact = assembly.contact.copy()
         self._tools.append(tools)
         return placed_relations(layout), contact
 
-    def _take_tools(self) -> tuple[Assembly, Bench, np.ndarray]:
+    def _take_tools(self) -> tuple[Assembly, Bench, Plan, np.ndarray]:
         if self._tools:
             return self._tools.pop()
-        return make_assembly(self.pieces), make_bench(self.pieces), np.empty(4 * self.pieces, np.int32)
+        bad = np.empty(4 * self.pieces, np.int32)
+        return make_assembly(self.pieces), make_bench(self.pieces), make_plan(self.pieces), bad
 
 
 def _inside(assembly: Assembly, windows: np.ndarray) -> Assembly:
