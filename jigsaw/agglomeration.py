@@ -45,8 +45,6 @@ CLAIM = np.dtype(
         ("next", np.float32),  # the most that another group would gain there
     ]
 )
-
-
 _PLACEMENT: Any = from_dtype(PLACEMENT)
 _CLAIM: Any = from_dtype(CLAIM)
 
@@ -246,7 +244,7 @@ def _both_frames(plan, claims, placement, asking):
     Returns the number of places that were not claimed before, or the most that a rival gains.
     """
     records, table = plan.records, plan.table
-    fresh, rival = 0, np.float32(0)
+    fresh, rival = np.float32(0), np.float32(0)
     moved, kept = placement.moved, placement.kept
     left, right = records[moved].x, records[moved].x
     top, bottom = records[moved].y, records[moved].y
@@ -270,20 +268,20 @@ def _both_frames(plan, claims, placement, asking):
                     rival = max(rival, _rival(claims, moved, own_x, own_y, kept))
                 else:
                     fresh += _claim(claims, moved, own_x, own_y, kept, placement.gain)
-    return np.float32(fresh) if not asking else rival
+    return rival if asking else fresh
 
 
 @kernel
-def _claim_all(plan, claims, found, count):
+def claim_all(plan, claims, found, count):
     """Note all places that placements would take; False if there is not enough room to note them."""
     for slot in range(len(claims)):
         claims[slot].group = -1
-    fresh = 0
+    fresh = 0.0
     for i in range(count):
+        fresh += _both_frames(plan, claims, found[i], False)
         if fresh > len(claims) // 2:
             return False
-        fresh += np.int64(_both_frames(plan, claims, found[i], False))
-    return fresh <= len(claims) // 2
+    return True
 
 
 @kernel
@@ -332,13 +330,13 @@ def agglomerate(plan, assembly, bonds, least):
     for p in range(len(records)):
         groups += records[p].group == p
     found = np.zeros(groups * PLACEMENTS + 1, _PLACEMENT)
-    claims = np.zeros(1 << 12, _CLAIM)
+    claims = np.zeros(1 << int(np.ceil(np.log2(4 * len(records)))), _CLAIM)  # half full, it takes one more
     while True:
         count = 0
         for p in range(len(records)):
             if records[p].group == p and not plan.fixed[p]:
                 count = placements_of(plan, assembly, bonds, p, found, count)
-        while not _claim_all(plan, claims, found, count):
+        while not claim_all(plan, claims, found, count):
             claims = np.zeros(2 * len(claims), _CLAIM)
         weigh(plan, claims, found, count)
         order = np.argsort(-found["margin"][:count], kind="mergesort")
