@@ -9,7 +9,8 @@ unless that ends with members that agree:
 return the best, what is not placed yet put into its gaps
 
 To cross members, for some rounds, and more while they are worth it: of each member and another, keep what
-they have in common, repair, improve; keep the child if it is better.
+they have in common, repair, improve; keep the child if it is better. Of many pieces, what they have in common
+is joined before the rest is repaired, the surest joins first (agglomeration.py).
 
 How many frames there are is told by what the assemblies gain. A contact between pieces that do not belong
 together gains a little by chance; if the pieces of one image are laid out in two frames, much more is lost

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import reference
 
+from jigsaw.agglomeration import make_plan
 from jigsaw.assembly import (
     ANYWHERE,
     AWAY,
@@ -103,6 +104,101 @@ def segments(group, relations):
 def loose(group, relations, region):
     """The sets of pieces of a region that hold together and that nothing outside the region holds."""
     return [segment for segment in segments(group, relations) if segment <= set(region)]
+
+
+# --- Agglomeration ------------------------------------------------------------------------------------
+
+
+class Placement(NamedTuple):
+    """A group, by name, moved beside another: turned clockwise about the origin, then shifted."""
+
+    moved: int
+    kept: int
+    turns: int
+    x: int
+    y: int
+
+    def of(self, group):
+        """Where the pieces of the moved group come to lie."""
+        return reference.shifted(reference.turned(group, self.turns), self.x, self.y)
+
+    def back(self, x, y):
+        """Which place comes to lie at this one."""
+        ((x, y, _),) = reference.turned({0: (x - self.x, y - self.y, 0)}, -self.turns % 4).values()
+        return x, y
+
+
+def votes_for(groups, fixed, near, gains, moved, turnable=True):
+    """All placements of a group that listed pairs of open edges ask for: {placement: sum of their gains}."""
+    touching = {e for group in groups.values() for pair in reference.relations_of([group]) for e in pair}
+    home = {p: name for name, group in groups.items() for p in group}
+    votes = {}
+    for p, (x, y, turn) in groups[moved].items():
+        for e in (e for e in range(4 * p, 4 * p + 4) if e not in touching):
+            for f in near[e][near[e] >= 0].tolist():
+                kept = home.get(f // 4, moved)
+                larger = (len(groups[kept]), kept) > (len(groups[moved]), moved)
+                if kept == moved or f in touching or not (larger or kept in fixed):
+                    continue
+                there_x, there_y, there_turn = groups[kept][f // 4]
+                d = (f + there_turn) % 4
+                turns = (d + 2 - e - turn) % 4
+                if turns and not turnable:
+                    continue
+                ((x2, y2, _),) = reference.turned({p: (x, y, turn)}, turns).values()
+                shift = (there_x + DX[d] - x2, there_y + DY[d] - y2)
+                placement = Placement(moved, kept, turns, int(shift[0]), int(shift[1]))
+                votes[placement] = votes.get(placement, 0) + gains[e, f]
+    return votes
+
+
+def fits_beside(groups, placement, windows=()):
+    """Whether no two pieces collide, and all that is moved lies in a window, if there are any."""
+    places = {place[:2] for place in groups[placement.kept].values()}
+    moved = [place[:2] for place in placement.of(groups[placement.moved]).values()]
+    return not places & set(moved) and all(
+        any(held_by([place], window) for window in windows) for place in moved if len(windows)
+    )
+
+
+def gained_by(groups, gains, placement):
+    """What the contacts between the two groups gain."""
+    kept, moved = groups[placement.kept], groups[placement.moved]
+    both = {**kept, **placement.of(moved)}
+    return total(both, gains) - total(kept, gains) - total(moved, gains)
+
+
+def margins(groups, gained):
+    """By how much each placement gains more than any that would put something else where it puts something.
+
+    In the frame of the group that is kept, that is where the moved one lies; in that of the moved one, where
+    the other lies in a box around it that reaches one place beyond.
+    """
+    claims = []
+    for placement, gain in gained.items():
+        moved, kept = groups[placement.moved], groups[placement.kept]
+        xs, ys = zip(*(place[:2] for place in moved.values()), strict=True)
+        box = (min(xs) - 1, min(ys) - 1, max(xs) + 2, max(ys) + 2)
+        around = [placement.back(x, y) for x, y, _ in kept.values()]
+        frames = {(placement.kept, *place[:2]): placement.moved for place in placement.of(moved).values()}
+        frames |= {(placement.moved, *place): placement.kept for place in around if held_by([place], box)}
+        claims.append((placement, gain, frames))
+    return {
+        one: gain
+        - max(
+            (
+                other_gain
+                for other, other_gain, other_frames in claims
+                if other != one
+                and (
+                    (other.moved, other.kept) == (one.moved, one.kept)
+                    or any(other_frames.get(place, by) != by for place, by in frames.items())
+                )
+            ),
+            default=0,
+        )
+        for one, gain, frames in claims
+    }
 
 
 # --- Frames -------------------------------------------------------------------------------------------
@@ -306,7 +402,7 @@ class Table:
         self.puzzle, self.bonds, self.gains = puzzle, puzzle.bonds, puzzle.gains
         windows = np.asarray(window, np.int32).reshape(-1, 4)  # one or several
         self.assembly = make_assembly(puzzle.pieces)._replace(windows=windows)
-        self.bench = make_bench(puzzle.pieces)
+        self.bench, self.plan = make_bench(puzzle.pieces), make_plan(puzzle.pieces)
         start(self.bench.random, seed, 0, 0)
         lay_out(self.assembly, self.bonds, np.ascontiguousarray(layout, np.int32))
 

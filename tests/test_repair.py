@@ -28,6 +28,7 @@ from jigsaw.synthetic import picture
 SEEDS = st.integers(0, 2**32 - 1)
 FULL, ALL = {"neighbors": 5}, {"neighbors": 100, "none": 0.4}
 PIECES = 20
+NEVER = np.float32(np.inf)  # sure enough for segments to be joined with one another
 
 
 @pytest.fixture(scope="module", params=[FULL, ALL], ids=["full lists", "short lists"])
@@ -528,7 +529,7 @@ def test_what_is_rebuilt_lies_in_the_window_whole(puzzle, seed, x, y, with_other
     rng = np.random.default_rng(seed)
     table = scattered(puzzle, seed, window=[x, y, x + 5, y + 5])
     others = placed_relations(random_layout(seed + 1, puzzle.pieces, 6)) if with_others else NO_OTHERS
-    rebuild(table.assembly, table.bonds, table.bench, some_threshold(table, rng), others)
+    rebuild(table.assembly, table.bonds, table.bench, table.plan, some_threshold(table, rng), others, NEVER)
     table.assert_whole()
 
 
@@ -537,7 +538,7 @@ def test_what_is_rebuilt_lies_in_the_window_whole(puzzle, seed, x, y, with_other
 def test_what_is_rebuilt_and_improved_lies_in_its_windows(puzzle, seed, x, y):
     windows = [[x, y, x + 4, y + 3], [x + 5, y, x + 8, y + 4]]
     table = scattered(puzzle, seed, window=windows)
-    rebuild(table.assembly, table.bonds, table.bench, np.float32(2), NO_OTHERS)
+    rebuild(table.assembly, table.bonds, table.bench, table.plan, np.float32(2), NO_OTHERS, NEVER)
     table.assert_whole()
     before = table.total
     bad = np.empty(4 * puzzle.pieces, np.int32)
@@ -552,7 +553,8 @@ def test_what_two_assemblies_have_in_common_is_kept(landscape):
     right = one[:, 0] >= 3
     one[right, :2] = random_layout(2, right.sum(), 6)[:, :2] + 20
     table = Table(landscape.puzzle, one)
-    rebuild(table.assembly, table.bonds, table.bench, np.float32(-1), placed_relations(two))
+    others = placed_relations(two)
+    rebuild(table.assembly, table.bonds, table.bench, table.plan, np.float32(-1), others, NEVER)
     np.testing.assert_array_equal(table.layout[~right], one[~right])
     np.testing.assert_array_equal(table.layout, landscape.layout)  # the rest is easy
 

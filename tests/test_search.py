@@ -14,7 +14,7 @@ from jigsaw.errors import JigsawError
 from jigsaw.geometry import relations_of
 from jigsaw.measures import MEASURES
 from jigsaw.pieces import Bag
-from jigsaw.pool import Pool, best_of, start_with
+from jigsaw.pool import Pool, Task, best_of, start_with
 from jigsaw.presets import Settings
 from jigsaw.search import search
 from jigsaw.synthetic import picture
@@ -117,17 +117,20 @@ class Told(Pool):
     def __init__(self, bonds, gains, apart):
         super().__init__(bonds, 1, 1, np.inf, lambda *step: None)
         self.names, self.gains, self.apart = [], chain(gains, repeat(0)), apart
+        self.passes = set()
 
     def make(self, name, tasks):
         self.names.append(name)
+        self.passes |= {task.passes for task in tasks}
         gain = 1000 + next(self.gains)
         return [task.member._replace(gain=gain + i * self.apart) for i, task in enumerate(tasks)]
 
-    def crossed(self, layouts):
+    def crossed(self, layouts, framed=False):
         members = [
-            member._replace(gain=1000 + i * self.apart) for i, member in enumerate(start_with(layouts))
+            member._replace(gain=1000 + i * self.apart, framed=framed)
+            for i, member in enumerate(start_with(layouts))
         ]
-        return self.cross(members, 4, 1)
+        return self.cross(members, 4, 9)
 
 
 @pytest.mark.parametrize(
@@ -151,14 +154,18 @@ def test_crossing_goes_on_as_long_as_the_last_rounds_were_worth_it(landscape, ga
 
 
 @pytest.mark.parametrize(("gains", "rounds"), [([], 3), ([1], 4), ([1, 1, 2], 6)])
-def test_of_many_pieces_crossing_ends_after_any_three_rounds_that_were_not_worth_it(
+def test_of_many_pieces_crossing_ends_after_any_rounds_that_were_not_worth_it(
     monkeypatch, landscape, gains, rounds
 ):
+    """Three in frames; twice as many, shorter ones, without."""
     monkeypatch.setattr("jigsaw.pool.MANY", 0)
     bonds, true = landscape
-    pool = Told(bonds, [1.001 * gain * bonds.none / 3 for gain in gains], apart=1)
-    pool.crossed([true, true])
-    assert len(pool.names) == rounds
+    gains = [1.001 * gain * bonds.none / 3 for gain in gains]
+    inside, outside = Told(bonds, gains, apart=1), Told(bonds, gains, apart=1)
+    inside.crossed([true, true], framed=True)
+    outside.crossed([true, true])
+    assert (len(inside.names), inside.passes) == (rounds, {9})
+    assert (len(outside.names), outside.passes) == (rounds + 3, {3})
 
 
 @pytest.mark.parametrize(
@@ -187,6 +194,36 @@ def test_every_measure_puts_a_small_picture_together(measure):
     assert_valid(solution, 30)
     assert neighbour_score(solution, truth, bag) == 1
     assert solution.settings["framed"]
+
+
+@pytest.mark.parametrize(
+    ("many", "framed", "joins"), [(0, False, True), (0, True, False), (2000, False, False)]
+)
+def test_segments_of_many_pieces_in_no_frame_are_joined_with_one_another(
+    monkeypatch, landscape, many, framed, joins
+):
+    bonds, true = landscape
+    margins = []
+    monkeypatch.setattr("jigsaw.pool.MANY", many)
+    monkeypatch.setattr("jigsaw.pool.rebuild", lambda *arguments: margins.append(float(arguments[-1])))
+    (member,) = start_with([true])
+    tasks = [Task(member, 0, cut=1.0), Task(member, 0, others=relations_of(true).reshape(-1))]
+    windows = np.array([[0, 0, 100, 100]], np.int32)
+    placed = [task._replace(member=member._replace(framed=framed, windows=windows)) for task in tasks]
+    Pool(bonds, 1, 1, np.inf, lambda *step: None).make("test", placed)
+    assert [margin < np.inf for margin in margins] == [joins, joins]
+
+
+def test_many_pieces_of_which_some_are_missing_are_put_together_by_any_number_of_workers(monkeypatch):
+    monkeypatch.setattr("jigsaw.pool.MANY", 50)
+    monkeypatch.setattr("jigsaw.search.MANY", 50)
+    bag, truth = cut(8, 12, missing=0.1)
+    edges = jigsaw.compare(bag, "fused")
+    poor = Settings(measure="fused", population=5, generations=1, elite=1, members=3, budget=60.0)
+    one, two = (jigsaw.solve(edges, settings=poor, workers=workers) for workers in (1, 2))
+    assert neighbour_score(one, truth, bag) == 1
+    assert not one.settings["framed"]
+    np.testing.assert_array_equal(one.layout, two.layout)
 
 
 def test_the_search_solves_what_the_genetic_algorithm_has_only_begun():
