@@ -148,7 +148,7 @@ def fits_of(measured: list[dict[str, Any]]) -> dict[str, dict[str, Fit]]:
     paper, best = PRESETS["paper"], PRESETS["best"]
     share = best.population * best.generations / (paper.population * paper.generations)
     searches = [
-        (row["core_seconds"] - share * genetic.growth(row["pieces"])) / row["pieces"]
+        {**row, "core_seconds": row["core_seconds"] - share * genetic.growth(row["pieces"])}
         for row in by_stage[SEARCHED]
     ]
     bare = [
@@ -159,7 +159,7 @@ def fits_of(measured: list[dict[str, Any]]) -> dict[str, dict[str, Fit]]:
     return {
         **fits,
         "genetic": {"core_seconds": genetic},
-        "search": {"core_seconds": Fit(0.0, fmean(searches), 1.0)},  # images differ by far more than sizes
+        "search": {"core_seconds": fit(searches, "core_seconds", (1.0, 2.0))._replace(start=0.0)},
         "solve": {"mb": fit(bare, "mb")},
     }
 
