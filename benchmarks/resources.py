@@ -78,9 +78,10 @@ def from_reference(config: dict[str, Any]) -> list[dict[str, Any]]:
     rows = []
     for name, declared in config["sets"].items():
         path = ROOT / "results" / "reference" / "records" / f"{name}.json"
-        if "pieces" not in declared or not path.is_file():
+        records = read_records([path]) if "pieces" in declared and path.is_file() else []
+        costs = [record["stages"]["solve"] for record in records if record["preset"] == "best"]
+        if not costs:
             continue
-        costs = [record["stages"]["solve"] for record in read_records([path]) if record["preset"] == "best"]
         rows.append(
             {
                 "stage": SEARCHED,

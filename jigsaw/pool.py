@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jigsaw.agglomeration import Plan, make_plan
 from jigsaw.assembly import (
     ANYWHERE,
     Assembly,
@@ -24,6 +23,7 @@ from jigsaw.frame import roomy_window
 from jigsaw.geometry import placed_relations
 from jigsaw.journal import Journal
 from jigsaw.moves import NO_OTHERS, improve, rebuild
+from jigsaw.placements import Plan, make_plan
 from jigsaw.randomness import start
 from jigsaw.repair import Bench, make_bench
 
@@ -38,7 +38,7 @@ _WORTH_MORE = 1e-4  # share of the gain, and
 _AT_LEAST = 1 / 3  # of the gain of one contact as strong as can be, that so many
 _LATE = 3  # rounds must bring for crossing to go on,
 _LONGER = 3  # up to so many times as long as asked for
-_SURE = 1.0  # margin by which segments of many pieces, in no frame, are joined with one another at least;
+_SURE = 1.0  # least margin by which segments, of bags of many pieces and in no frame, are joined;
 _MORE = 2  # then there are so many times more rounds of crossing,
 _SHORTER = 3  # with so many times fewer passes each
 _TRIES = 18  # at cutting up members that are all alike, after which crossing ends

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 import reference
 
-from jigsaw.agglomeration import make_plan
 from jigsaw.assembly import (
     ANYWHERE,
     AWAY,
@@ -29,6 +28,7 @@ from jigsaw.dissimilarity import compare
 from jigsaw.geometry import DX, DY
 from jigsaw.groups import piece_at
 from jigsaw.pieces import Bag
+from jigsaw.placements import make_plan
 from jigsaw.randomness import start
 from jigsaw.repair import make_bench
 

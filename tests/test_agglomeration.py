@@ -9,20 +9,10 @@ from hypothesis import strategies as st
 from reference_search import Placement, Table, random_layout, random_puzzle
 from test_repair import Picture, motions, some_threshold
 
-from jigsaw.agglomeration import (
-    CLAIM,
-    PLACEMENT,
-    PLACEMENTS,
-    agglomerate,
-    attach,
-    claim_all,
-    hand_back,
-    placements_of,
-    take_over,
-    weigh,
-)
+from jigsaw.agglomeration import CLAIM, agglomerate, claim_all, hand_back, take_over, weigh
 from jigsaw.assembly import ANYWHERE
 from jigsaw.moves import NO_OTHERS, loosen_all, rebuild
+from jigsaw.placements import PLACEMENT, PLACEMENTS, attach, placements_of
 from jigsaw.repair import begin
 
 SEEDS = st.integers(0, 2**32 - 1)
