@@ -36,11 +36,12 @@ class Bench(NamedTuple):
     motion: np.ndarray  # (2 n, 3) best known motion of each segment: turns, x, y
     gain: np.ndarray  # (2 n) what it gains; -1 if there is none, GONE if it needs none
     stale: np.ndarray  # (2 n) whether `motion` is to be found anew
+    since: np.ndarray  # (2 n) number of the last docking before `motion` was looked at
     key: np.ndarray  # votes for motions: hash table
     vote: np.ndarray
     used: np.ndarray  # slots of the hash table in use
     docks: np.ndarray  # (DOCKS) those of them with most votes
-    counts: np.ndarray  # (4) moves so far, segments, pieces taken up, votes
+    counts: np.ndarray  # (5) moves so far, segments, pieces taken up, votes, dockings so far
     random: np.ndarray
 
 
@@ -57,11 +58,12 @@ def make_bench(pieces: int) -> Bench:
         motion=np.empty((2 * pieces + 1, 3), np.int64),
         gain=np.empty(2 * pieces + 1, np.float32),
         stale=np.empty(2 * pieces + 1, np.uint8),
+        since=np.zeros(2 * pieces + 1, np.int64),
         key=np.full(_VOTES, -1, np.int64),
         vote=np.zeros(_VOTES, np.float32),
         used=np.empty(_VOTES, np.int64),
         docks=np.empty(DOCKS, np.int64),
-        counts=np.zeros(4, np.int64),
+        counts=np.zeros(5, np.int64),
         random=np.zeros(1, np.uint64),
     )
 
@@ -136,6 +138,17 @@ def _worth(assembly, bonds, bench, begin, end, turns, x, y):
 
 
 @kernel
+def _motion(assembly, bonds, e, f):
+    """Return the motion that brings edge e to the placed edge f, and whether its piece can lie there."""
+    piece, placed = assembly.records[e >> 2], assembly.records[f >> 2]
+    d = (f + placed.turn) & 3
+    turns = (d + 2 - e - piece.turn) & 3
+    x, y = placed.x + DX[d], placed.y + DY[d]
+    px, py = rotate(piece.x, piece.y, turns)
+    return turns, x - px, y - py, (turns == 0 or bonds.turnable) and free(assembly, x, y)
+
+
+@kernel
 def _find_dock(assembly, bonds, bench, s, noise):
     """Find where segment s gains most.
 
@@ -157,15 +170,9 @@ def _find_dock(assembly, bonds, bench, s, noise):
                 q = f >> 2
                 if records[q].group != PLACED or assembly.contact[f] >= 0:
                     continue
-                d = ((f & 3) + records[q].turn) & 3
-                turns = (d + 2 - side - records[p].turn) & 3
-                if turns != 0 and not bonds.turnable:
-                    continue
-                x, y = records[q].x + DX[d], records[q].y + DY[d]
-                if not free(assembly, x, y):
-                    continue
-                px, py = rotate(records[p].x, records[p].y, turns)
-                _vote(bench, turns, x - px, y - py, bonds.gains[e, j])
+                turns, x, y, possible = _motion(assembly, bonds, e, f)
+                if possible:
+                    _vote(bench, turns, x, y, bonds.gains[e, j])
     bench.gain[s] = -1
     if end > begin + 1:
         _consider(assembly, bonds, bench, s, 0, 0, 0, noise, _BACK)
@@ -194,6 +201,7 @@ def _consider(assembly, bonds, bench, s, turns, x, y, noise, bonus):
             bench.motion[s, 0] = turns
             bench.motion[s, 1] = x
             bench.motion[s, 2] = y
+            bench.since[s] = bench.counts[4]
 
 
 # -- repair --------------------------------------------------------------------------------------------
@@ -229,8 +237,8 @@ def add_segment(bench, first, last):
 
 
 @kernel
-def _dock(assembly, bonds, bench, s):
-    """Put segment s where it gains most, and wake the pieces that could now join it."""
+def _dock(assembly, bonds, bench, s, noise):
+    """Put segment s where it gains most, and call those that could now join it."""
     turns, x, y = bench.motion[s, 0], bench.motion[s, 1], bench.motion[s, 2]
     records = assembly.records
     for i in range(bench.first[s], bench.last[s]):
@@ -238,19 +246,34 @@ def _dock(assembly, bonds, bench, s):
         px, py = rotate(records[p].x, records[p].y, turns)
         place(assembly, bonds, p, px + x, py + y, (records[p].turn + turns) & 3)
     bench.gain[s] = GONE
+    bench.counts[4] += 1
     for i in range(bench.first[s], bench.last[s]):
         for f in range(4 * bench.pieces[i], 4 * bench.pieces[i] + 4):
-            if assembly.contact[f] >= 0:
-                continue
-            for j in range(bonds.near.shape[1]):
-                if bonds.near[f, j] < 0:
-                    break
-                q = np.int64(bonds.near[f, j] >> 2)
-                group = records[q].group
-                if group > PLACED:
-                    bench.stale[group - 1] = 1
-                elif group == AWAY:
-                    wake(assembly, bench, q)
+            if assembly.contact[f] < 0:
+                _call(assembly, bonds, bench, f, noise)
+
+
+@kernel
+def _call(assembly, bonds, bench, f, noise):
+    """Let segments look whether they gain more beside edge f, which is placed now; wake what is away."""
+    for j in range(bonds.near.shape[1]):
+        e = np.int64(bonds.near[f, j])
+        if e < 0:
+            break
+        group = assembly.records[e >> 2].group
+        if group == AWAY:
+            wake(assembly, bench, e >> 2)
+        elif group > PLACED and not bench.stale[group - 1]:
+            turns, x, y, possible = _motion(assembly, bonds, e, f)
+            if possible and not _known(bench, group - 1, turns, x, y):
+                _consider(assembly, bonds, bench, group - 1, turns, x, y, noise, 0.0)
+
+
+@kernel
+def _known(bench, s, turns, x, y):
+    """Return whether a motion is the best of segment s, and was looked at since the last docking."""
+    best = bench.motion[s]
+    return bench.since[s] == bench.counts[4] and best[0] == turns and best[1] == x and best[2] == y
 
 
 @kernel
@@ -282,7 +305,7 @@ def repair(assembly, bonds, bench, noise):
                 assembly, bench, bench.first[best], bench.last[best],
                 bench.motion[best, 0], bench.motion[best, 1], bench.motion[best, 2],
             ):  # fmt: skip
-                _dock(assembly, bonds, bench, best)
+                _dock(assembly, bonds, bench, best, noise)
             else:
                 bench.stale[best] = 1
         elif not _break_up(assembly, bench):

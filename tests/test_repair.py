@@ -370,6 +370,23 @@ def test_a_piece_follows_the_one_it_belongs_to(strip):
     table.assert_whole()
 
 
+@pytest.mark.parametrize("turns", range(4))
+def test_a_segment_follows_the_one_it_belongs_to(landscape, turns):
+    """The right half fits nowhere, by far, until the middle, taken up after it, is in its place."""
+    right = [landscape.at(x, y) for x in (3, 4) for y in range(4)]
+    middle = [landscape.at(2, y) for y in range(4)]
+    elsewhere = reference.turned({p: tuple(landscape.layout[p].tolist()) for p in right}, turns)
+    layout = landscape.layout.copy()
+    for p, there in reference.shifted(elsewhere, 40, -30).items():
+        layout[p] = there
+    layout[middle, :2] += -50, 9
+    table = Table(landscape.puzzle, layout)
+    take(table, right, middle)
+    repair(table.assembly, table.bonds, table.bench, 0.0)
+    np.testing.assert_array_equal(table.layout, landscape.layout)
+    table.assert_whole()
+
+
 def test_a_piece_that_is_away_is_called_by_the_one_it_belongs_to(strip):
     layout = strip.layout.copy()
     away = [strip.at(x, 0) for x in (3, 4, 5)]
