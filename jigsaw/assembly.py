@@ -6,6 +6,7 @@ open sides.
 
 from __future__ import annotations
 
+from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from jigsaw.measures import distinct_rows, relation
 
 PLACED = 0
 AWAY = -1
+_TRIES = 64  # pieces tried at a place that is to be filled, at least
 _REMEMBERED = 1 << 18  # pairs of edges whose gain is remembered
 ANYWHERE = np.array([[-(1 << 24), -(1 << 24), 1 << 24, 1 << 24]], np.int32)  # one window without bounds
 
@@ -226,52 +228,70 @@ def best_turn(assembly, bonds, p, x, y):
 
 
 @kernel(allocates=True)
-def fill(assembly, bonds, kinds):
+def fill(assembly, bonds, kinds, tries):
     """Put all away pieces into free places of the windows, the most hemmed-in place first.
 
-    Pieces of one kind are alike; the first of them stands for all.
+    Pieces of one kind are alike; the first of them stands for all. Where many are away, only those nearest in
+    brightness to what lies around a place are tried there: so many in all, but some at every place.
     """
-    records = assembly.records
-    pieces = np.flatnonzero(records.group == AWAY)
-    if len(pieces) == 0:
+    pieces = np.flatnonzero(assembly.records.group == AWAY)
+    away = len(pieces)
+    if away == 0:
         return
     pieces = pieces[np.argsort(kinds[pieces], kind="mergesort")]
-    away = len(pieces)
-    holes = [(np.int64(0), np.int64(0)) for _ in range(0)]
+    order = kinds[pieces]
+    tries = max(tries // away, _TRIES)
+    holes = [(np.int64(0), np.int64(0), np.int64(0)) for _ in range(0)]
     for i in range(len(assembly.windows)):
         left, top, right, bottom = assembly.windows[i]
-        for row in range(top, bottom):
-            for column in range(left, right):
-                if free(assembly, column, row):
-                    holes.append((np.int64(column), np.int64(row)))
+        for y in range(top, bottom):
+            for x in range(left, right):
+                if free(assembly, x, y):
+                    holes.append((_surroundings(assembly, kinds, x, y)[0], np.int64(y), np.int64(x)))
+    heapify(holes)
     while away > 0 and len(holes) > 0:
-        most, hole = -1, 0
-        for h in range(len(holes)):
-            x, y = holes[h]
-            hemmed = 0
-            for d in range(4):
-                hemmed += piece_at(records, assembly.table, PLACED, x + DX[d], y + DY[d]) >= 0
-            if hemmed > most:
-                most, hole = hemmed, h
-        x, y = holes[hole]
-        best, at, turned = np.float32(-1), 0, 0
-        for i in range(away):
-            p = pieces[i]
-            if i > 0 and kinds[p] == kinds[pieces[i - 1]]:
+        _, y, x = heappop(holes)  # type: ignore[assignment]
+        if not free(assembly, x, y):
+            continue
+        middle = np.searchsorted(order[:away], _surroundings(assembly, kinds, x, y)[1])
+        best, at, turned, tried = np.float32(-1), 0, 0, 0
+        first = max(min(middle - tries // 2, away - tries), 0)
+        for i in range(first, away):
+            if i > first and order[i] == order[i - 1]:
                 continue
-            gain, turn = best_turn(assembly, bonds, p, x, y)
+            if tried == tries:
+                break
+            gain, turn = best_turn(assembly, bonds, pieces[i], x, y)
             if gain > best:
                 best, at, turned = gain, i, turn
+            tried += 1
         place(assembly, bonds, pieces[at], x, y, turned)
         away -= 1
         for i in range(at, away):
-            pieces[i] = pieces[i + 1]
-        holes[hole] = holes[-1]
-        holes.pop()
+            pieces[i], order[i] = pieces[i + 1], order[i + 1]
+        for d in range(4):
+            u, v = x + DX[d], y + DY[d]
+            if free(assembly, u, v):
+                heappush(holes, (_surroundings(assembly, kinds, u, v)[0], v, u))
+
+
+@kernel
+def _surroundings(assembly, kinds, x, y):
+    """Return on how many sides of a place no piece lies, and the mean kind of those that do, rounded down."""
+    count, total = 0, 0
+    for d in range(4):
+        p = np.int64(piece_at(assembly.records, assembly.table, PLACED, x + DX[d], y + DY[d]))
+        if p >= 0:
+            count += 1
+            total += kinds[p]
+    return 4 - count, total // max(count, 1)
 
 
 def kinds_of(bonds: Bonds) -> np.ndarray:
-    """Number the pieces so that those whose four edges are alike, turned if they may be, share a number."""
+    """Number the kinds of pieces, dark ones first.
+
+    Those of one kind have four edges that are alike, turned if they may be.
+    """
     labels = distinct_rows(bonds.features)[1].reshape(-1, 4)
     least = labels
     for turns in (1, 2, 3) if bonds.turnable else ():
@@ -279,4 +299,6 @@ def kinds_of(bonds: Bonds) -> np.ndarray:
         at = (least != turned).argmax(axis=1)[:, None]  # where they differ first
         less = np.take_along_axis(turned, at, 1) < np.take_along_axis(least, at, 1)
         least = np.where(less, turned, least)
-    return np.unique(least, axis=0, return_inverse=True)[1].reshape(-1)
+    kinds = np.unique(least, axis=0, return_inverse=True)[1].reshape(-1)
+    brightness = bonds.features[0].reshape(len(kinds), -1).sum(axis=1, dtype=np.int64)
+    return np.unique(np.column_stack([brightness, kinds]), axis=0, return_inverse=True)[1].reshape(-1)

@@ -41,6 +41,7 @@ _LONGER = 3  # up to so many times as long as asked for
 _SURE = 1.0  # least margin by which segments, of bags of many pieces and in no frame, are joined;
 _MORE = 2  # then there are so many times more rounds of crossing,
 _SHORTER = 3  # with so many times fewer passes each
+_FILLING = 1 << 17  # pieces that filling a frame may try, one place after another
 _TRIES = 18  # at cutting up members that are all alike, after which crossing ends
 _GLOBAL_SHARE = 0.01  # of moves that cut everywhere,
 _GLOBAL_PIECES = 4.0  # how many pieces they may cost a move, on average,
@@ -161,7 +162,7 @@ class Pool:
         if task.others is not None:
             rebuild(assembly, bonds, bench, plan, np.float32(-1), task.others, sure)
         if member.framed:
-            fill(assembly, bonds, self.kinds)
+            fill(assembly, bonds, self.kinds, _FILLING)
         idle = 0
         for _ in range(task.passes):
             before = assembly.total[0]
@@ -185,7 +186,7 @@ class Pool:
         windows = member.windows if member.framed else roomy_window(member.layout)[None]
         assembly = _inside(assembly, windows)
         lay_out(assembly, self.bonds, member.layout)
-        fill(assembly, self.bonds, self.kinds)
+        fill(assembly, self.bonds, self.kinds, _FILLING)
         layout = np.empty((self.pieces, 3), np.int32)
         read_layout(assembly, layout)
         self._tools.append(tools)

@@ -219,6 +219,8 @@ def test_a_place_is_free_in_any_of_several_windows(puzzle):
 
 # --- Filling gaps -------------------------------------------------------------------------------------
 
+ALL = 1 << 20  # tries: enough for every piece at every place
+
 
 @given(SEEDS, st.integers(1, 5), st.integers(1, 5), st.sampled_from([0.2, 1.0]))
 def test_every_piece_that_is_away_is_put_into_the_window_if_there_is_room(puzzle, seed, width, height, away):
@@ -231,7 +233,7 @@ def test_every_piece_that_is_away_is_put_into_the_window_if_there_is_room(puzzle
         for x in range(-2, width - 2)
         for y in range(1, height + 1)
     )
-    fill(table.assembly, table.bonds, puzzle.kinds)
+    fill(table.assembly, table.bonds, puzzle.kinds, ALL)
     assert len(table.away) == max(puzzle.pieces - len(before) - room, 0)
     for piece, place_then in before.items():
         assert table.group[piece] == place_then
@@ -252,7 +254,7 @@ def test_pieces_that_are_away_fill_all_windows(puzzle, seed, away):
     room = sum(map(reference_search.area, windows)) - sum(
         reference_search.held_by(places, window) for window in windows
     )
-    fill(table.assembly, table.bonds, puzzle.kinds)
+    fill(table.assembly, table.bonds, puzzle.kinds, ALL)
     assert len(table.away) == max(puzzle.pieces - len(before) - room, 0)
     assert before.items() <= table.group.items()
     for piece in table.group.keys() - before.keys():
@@ -268,7 +270,7 @@ def test_each_gap_gets_the_piece_that_gains_most_there(puzzle, seed):
     x, y = layout[gone[0], :2].tolist()  # the only gap
     table = Table(puzzle, layout, window=[x, y, x + 1, y + 1])
     before = table.group
-    fill(table.assembly, table.bonds, puzzle.kinds)
+    fill(table.assembly, table.bonds, puzzle.kinds, ALL)
     (new,) = table.group.keys() - before.keys()
     gains = {
         (piece, turn): reference_search.gain_there(before, table.gains, piece, x, y, turn)
@@ -285,7 +287,7 @@ def test_the_most_hemmed_in_gap_is_filled_first():
     window = [0, 0, 3, 3]
     table = Table(puzzle, layout, window)
     before = table.group
-    fill(table.assembly, table.bonds, puzzle.kinds)
+    fill(table.assembly, table.bonds, puzzle.kinds, ALL)
     gains = {
         (piece, turn): reference_search.gain_there(before, table.gains, piece, 1, 1, turn)
         for piece in (4, 8)
@@ -301,7 +303,7 @@ def test_upright_pieces_are_not_turned_to_fill_a_gap():
     layout = random_layout(3, 12, 4, away=0.6, upright=True)
     assert (layout[:, 2] < 0).sum() > 3
     table = Table(puzzle, layout, window=[-2, 1, 2, 5])
-    fill(table.assembly, table.bonds, puzzle.kinds)
+    fill(table.assembly, table.bonds, puzzle.kinds, ALL)
     assert not table.away
     assert (table.layout[:, 2] == 0).all()
 
@@ -311,13 +313,39 @@ def test_of_pieces_that_are_alike_the_first_stands_for_all():
     puzzle = puzzle_of(np.concatenate([pixels, pixels]))  # pieces 4 to 7 are like 0 to 3
     layout = np.array([[0, 0, 0], *[[9, 9, -1]] * 7])
     table = Table(puzzle, layout, window=[0, 0, 4, 2])
-    fill(table.assembly, table.bonds, puzzle.kinds)
+    fill(table.assembly, table.bonds, puzzle.kinds, ALL)
     assert not table.away
     table.assert_whole()
     # Where kinds are not known to be alike, the outcome gains as much.
     unaware = Table(puzzle, layout, window=[0, 0, 4, 2])
-    fill(unaware.assembly, unaware.bonds, np.arange(8))
+    fill(unaware.assembly, unaware.bonds, np.arange(8), ALL)
     assert unaware.total == pytest.approx(table.total)
+
+
+@pytest.mark.parametrize("kind", [0, 90, 199])
+def test_of_many_pieces_those_of_kinds_near_to_what_lies_around_are_tried(kind):
+    """Of 199 pieces, 64 at the first place, and 64 at the next."""
+    puzzle = random_puzzle(9, 200)
+    kinds = np.roll(np.arange(200), -kind)  # piece 0 is of that kind
+    layout = np.array([[0, 0, 0], *[[9, 9, -1]] * 199])
+    some, all_tried = (Table(puzzle, layout, window=[0, 0, 3, 1]) for _ in range(2))
+    fill(some.assembly, some.bonds, kinds, 0)
+    fill(all_tried.assembly, all_tried.bonds, kinds, ALL)
+    away = sorted(range(1, 200), key=lambda p: kinds[p])
+    for at in (1, 2):
+        before = {p: there for p, there in some.group.items() if there[0] < at}
+        around = kinds[some.piece_at(at - 1, 0)]
+        first = sum(kinds[p] < around for p in away) - 32
+        first = max(min(first, len(away) - 64), 0)
+        gains = {
+            (p, turn): reference_search.gain_there(before, some.gains, p, at, 0, turn)
+            for p in away[first : first + 64]
+            for turn in range(4)
+        }
+        piece = some.piece_at(at, 0)
+        assert gains[piece, some.group[piece][2]] == pytest.approx(max(gains.values()), rel=1e-5)
+        away.remove(piece)
+    assert all_tried.total > some.total
 
 
 def test_a_piece_is_taken_for_another_of_its_kind():
@@ -325,7 +353,7 @@ def test_a_piece_is_taken_for_another_of_its_kind():
     puzzle = random_puzzle(2, 6)
     layout = np.array([[0, 0, 0], *[[9, 9, -1]] * 5])
     table = Table(puzzle, layout, window=[0, 0, 2, 1])
-    fill(table.assembly, table.bonds, np.zeros(6, np.int64))
+    fill(table.assembly, table.bonds, np.zeros(6, np.int64), ALL)
     assert table.piece_at(1, 0) == 1
 
 
@@ -360,6 +388,12 @@ def test_a_turned_piece_is_of_the_same_kind_only_if_pieces_may_be_turned():
     upright = random_kinds(pixels, upright=True)
     assert len(set(upright)) == 4
     assert upright[0] == upright[4]
+
+
+def test_dark_kinds_come_first():
+    brightness = np.random.default_rng(4).permutation(30)
+    pixels = np.broadcast_to(5 * brightness[:, None, None, None], (30, 4, 4, 3)).astype(np.uint8)
+    assert random_kinds(pixels, upright=False) == brightness.tolist()
 
 
 def random_kinds(pixels, upright):
