@@ -5,7 +5,7 @@ improve each by destroying and repairing, again and again
 if the pieces seem to be complete rectangles, one for each image:
     move members into those frames, improve and cross them inside
 unless that ends with members that agree:
-    cross members without frames; try frames once more
+    cross the best so far, those from the frames among them, without frames; try frames once more
 return the best, what is not placed yet put into its gaps
 
 To cross members, for some rounds, and more while they are worth it: of each member and another, keep what
@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jigsaw.assembly import Bonds, make_bonds
+from jigsaw.assembly import ANYWHERE, Bonds, make_bonds
 from jigsaw.boards import board_windows, cores_of, fit_windows, pack, split, spread, windows_of, within
 from jigsaw.frame import filled_box, shapes_of, solid_part, windows
 from jigsaw.journal import Journal
@@ -101,7 +101,8 @@ def search(
     members = pool.make("improve", [Task(member, passes) for member in start_with(layouts)])
     framed = _in_frames(pool, members, rounds, passes, size, one_image)
     if not _settled(framed, best_of(members).gain):
-        members = pool.cross(members, rounds, passes)
+        loose = [member._replace(windows=ANYWHERE, framed=False) for member in framed]
+        members = pool.cross(_best_first([*members, *loose])[: len(members)], rounds, passes)
         late = _in_frames(pool, members, rounds, passes, size, one_image)
         framed = [*framed, *late] if late else []
     best = max(framed, key=_worth, default=best_of(members))
@@ -167,12 +168,18 @@ def _finished(
     touching = int((pool.contacts(best_of(members).layout)[0] >= 0).sum()) // 2
     wanted -= _CHANCE * max(touching - _contacts(framed[0]), 0)  # between images, by chance
     cost = _TOLERANCE if number == 1 else _OF_SEVERAL
-    framed = [member for member in framed if member.gain > (1 - _hope(pool, cost)) * wanted]
-    framed = pool.make("improve", [Task(member, passes) for member in framed[: len(members)]])
+    hopeful = [member for member in framed if member.gain > (1 - _hope(pool, cost)) * wanted]
+    tasks = [Task(member, passes) for member in _best_first(hopeful)[: len(members)]]
+    framed = pool.make("improve", tasks)
     if not framed or best_of(framed).gain < (1 - _BEFORE_CROSSING * cost) * wanted:
         return []
     framed = pool.cross(framed, rounds, passes)
     return framed if best_of(framed).gain >= (1 - cost) * wanted else []
+
+
+def _best_first(members: list[Member]) -> list[Member]:
+    """Return members in the order of what they gain."""
+    return sorted(members, key=lambda member: -member.gain)
 
 
 def _hope(pool: Pool, cost: float) -> float:
