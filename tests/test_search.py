@@ -9,14 +9,14 @@ from puzzles import true_layout
 from reference_search import Table, puzzle_of, random_layout
 
 import jigsaw
-from jigsaw.assembly import bonds_of
+from jigsaw.assembly import ANYWHERE, bonds_of
 from jigsaw.errors import JigsawError
 from jigsaw.geometry import relations_of
 from jigsaw.measures import MEASURES
 from jigsaw.pieces import Bag
-from jigsaw.pool import Pool, Task, best_of, start_with
+from jigsaw.pool import Member, Pool, Task, best_of, start_with
 from jigsaw.presets import Settings
-from jigsaw.search import search
+from jigsaw.search import _finished, search
 from jigsaw.synthetic import picture
 
 SIZE = 8  # pixels
@@ -282,6 +282,34 @@ def test_of_many_pieces_one_frame_a_member_is_tried_to_the_end(monkeypatch, land
     assert len({task.member.windows.tobytes() for task in tasks["frame"]}) == 1
     assert found.framed
     np.testing.assert_array_equal(relations_of(found.layout), relations_of(true))
+
+
+def test_what_was_made_in_a_frame_goes_on_without_it(monkeypatch, landscape):
+    """One member alone does not settle it; as it is the best, it takes the place of the worst of the others."""
+    bonds, true = landscape
+    alone = Member(true, 1e6, np.array([[0, 0, 8, 6]], np.int32), framed=True)
+    crossed = []
+    monkeypatch.setattr("jigsaw.search._in_frames", lambda *given: [alone])
+    monkeypatch.setattr(Pool, "cross", lambda pool, members, *given: crossed.extend(members) or members)
+    found = search(bonds, [random_layout(i, len(true), 8) for i in range(3)], 2, 1, seed=1)
+    assert [member.framed for member in crossed] == [False] * 3
+    np.testing.assert_array_equal(crossed[0].layout, true)
+    np.testing.assert_array_equal(crossed[0].windows, ANYWHERE)
+    assert crossed[1].gain >= crossed[2].gain
+    assert_same_picture(found.layout, true)
+
+
+def test_of_all_that_were_moved_into_frames_the_best_are_improved(landscape):
+    bonds, true = landscape
+    pool = Told(bonds, [], 1)
+    frame = np.array([[0, 0, 8, 6]], np.int32)
+    framed = [Member(true, 999 + gain / 9, frame, framed=True) for gain in (3, 8, 1, 7, 9, 2)]
+    two = frame.repeat(2, axis=0)
+    improved = []
+    pool.make = lambda name, tasks: improved.extend(task.member.gain for task in tasks) or []
+    outside = start_with([true, true, true])
+    _finished(pool, outside, [*framed, Member(true, 2000, two, framed=True)], 1, 1000, 1, 1)
+    assert improved == [999 + gain / 9 for gain in (9, 8, 7)]
 
 
 def test_a_bag_with_missing_pieces_is_not_forced_into_a_rectangle():
