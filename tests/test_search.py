@@ -285,7 +285,7 @@ def test_of_many_pieces_one_frame_a_member_is_tried_to_the_end(monkeypatch, land
 
 
 def test_what_was_made_in_a_frame_goes_on_without_it(monkeypatch, landscape):
-    """One member alone does not settle it; as it is the best, it takes the place of the worst of the others."""
+    """One member alone settles nothing; as it is the best, it takes the place of the worst of the others."""
     bonds, true = landscape
     alone = Member(true, 1e6, np.array([[0, 0, 8, 6]], np.int32), framed=True)
     crossed = []
