@@ -21,6 +21,8 @@ from jigsaw.records import Record, distinct, grouped, in_order
 if TYPE_CHECKING:
     from jigsaw.table import Table
 
+Fit = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, str]]
+
 _INK = "#3d444d"  # text, axes and what is published
 _COLOURS = ("#e07a3f", "#3a86c0", "#5b9a5a", "#9a78b5", "#b8921b", "#c25b7a", "#5f9ea0", "#8a7f6a", "#6b7fd7")
 _DASHES = ((0, (6, 2)), (0, (2, 1.5)), (0, (6, 1.5, 1, 1.5)), (0, (1, 1)), (0, (9, 3)), (0, (3, 3)))
@@ -176,7 +178,7 @@ def fitness_plot(records: Sequence[Record]) -> Figure:
 
 @mpl.rc_context(_STYLE)
 def scaling_plot(records: Sequence[Record]) -> Figure:
-    """Draw seconds and peak memory of every run against its number of pieces, with fitted exponents."""
+    """Draw seconds and peak memory of every run against its number of pieces, with what fits them."""
     figure = Figure(figsize=(9, 3.8), layout="constrained")
     costs = {
         "seconds": [record["seconds"] for record in records],
@@ -187,11 +189,11 @@ def scaling_plot(records: Sequence[Record]) -> Figure:
     }
     pieces = np.array([record["pieces"] for record in records], float)
     presets = np.array([record["preset"] for record in records])
-    for i, (title, values) in enumerate(costs.items(), 1):
+    for i, (title, values), fit in zip((1, 2), costs.items(), (_power, _linear), strict=True):
         axes = figure.add_subplot(1, 2, i)
         for preset, colour in _colours(records).items():
             mine = (presets == preset) & (np.array(values) > 0)
-            _fitted(axes, pieces[mine], np.array(values)[mine], preset, colour)
+            _fitted(axes, pieces[mine], np.array(values)[mine], preset, colour, fit)
         axes.set_xscale("log")
         axes.set_yscale("log")
         for axis, ends in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
@@ -212,16 +214,28 @@ def _between_powers(low: float, high: float) -> Callable[[float, float], str]:
     return label
 
 
-def _fitted(axes: Axes, pieces: np.ndarray, values: np.ndarray, name: str, colour: str) -> None:
-    """Draw points and, if there are two sizes, the line that fits them best; its slope is the exponent."""
+def _fitted(axes: Axes, pieces: np.ndarray, values: np.ndarray, name: str, colour: str, fit: Fit) -> None:
+    """Draw points and, if there are two sizes, the curve that fits them best, and what it says."""
     axes.plot(pieces, values, "o", color=colour, ms=3.5, alpha=0.6, mew=0)
     label = name
     if len(np.unique(pieces)) > 1:
-        exponent, constant = np.polyfit(np.log(pieces), np.log(values), 1)
-        ends = np.array([pieces.min(), pieces.max()])
-        axes.plot(ends, np.exp(constant) * ends**exponent, color=colour, linewidth=1.2)
-        label = f"{name}: pieces to the power of {exponent:z.2f}"
+        sizes = np.geomspace(pieces.min(), pieces.max(), 50)
+        curve, told = fit(pieces, values, sizes)
+        axes.plot(sizes, curve, color=colour, linewidth=1.2)
+        label = f"{name}: {told}"
     axes.plot([], [], "o-", color=colour, ms=3.5, linewidth=1.2, label=label)
+
+
+def _power(pieces: np.ndarray, values: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, str]:
+    """Fit a power of the pieces; return it at some sizes, and the exponent in words."""
+    exponent, constant = np.polyfit(np.log(pieces), np.log(values), 1)
+    return np.exp(constant) * sizes**exponent, f"pieces to the power of {exponent:z.2f}"
+
+
+def _linear(pieces: np.ndarray, values: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, str]:
+    """Fit a constant and so much a piece, by relative errors; return it at some sizes, and both in words."""
+    slope, constant = np.polyfit(pieces, values, 1, w=1 / values)
+    return constant + slope * sizes, f"{constant:z.0f} + {1000 * slope:z.0f} per 1,000 pieces"
 
 
 @mpl.rc_context(_STYLE)
