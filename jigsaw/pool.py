@@ -96,18 +96,21 @@ class Pool:
 
         For some rounds, and up to three times as many as long as the last ones have been worth it; but not
         once all are alike and cutting them up, so many times, has brought nothing. Of many pieces, no round
-        is for nothing: crossing ends as soon as the last few were not worth it. Their segments are, without
-        frames, joined with one another, which leaves less to improve, so that rounds are more and shorter.
+        is for nothing: crossing ends as soon as the last few were not worth it, and, in frames, after as many
+        as asked for, since more comes of it without. There, segments are joined with one another, which leaves
+        less to improve, so that rounds are more and shorter.
         """
         count = len(members)
         gains = [best_of(members).gain] if members else []
-        late, least = _LATE, rounds
+        late, least, most = _LATE, rounds, _LONGER * rounds
         if self.pieces > MANY:
-            if not any(member.framed for member in members):
-                rounds, passes, late = _MORE * rounds, max(passes // _SHORTER, 1), _MORE * _LATE
-            least = min(rounds, late)
+            if any(member.framed for member in members):
+                most = rounds
+            else:
+                passes, late, most = max(passes // _SHORTER, 1), _MORE * _LATE, _MORE * most
+            least = min(most, late)
         in_vain = 0  # times that one of members that are all alike was cut up
-        for i in range(_LONGER * rounds if members else 0):
+        for i in range(most if members else 0):
             worth = max(_WORTH_MORE * gains[i], _AT_LEAST * self.bonds.none)
             if i >= least and gains[i] - gains[max(i - late, 0)] < worth:
                 break

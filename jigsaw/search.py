@@ -100,7 +100,7 @@ def search(
     pool = Pool(bonds, seed, workers, budget, on_round or (lambda name, gain, layout: None), journal)
     members = pool.make("improve", [Task(member, passes) for member in start_with(layouts)])
     framed = _in_frames(pool, members, rounds, passes, size, one_image)
-    if not _settled(framed, best_of(members).gain):
+    if not _settled(pool, framed, best_of(members).gain):
         loose = [member._replace(windows=ANYWHERE, framed=False) for member in framed]
         members = pool.cross(_best_first([*members, *loose])[: len(members)], rounds, passes)
         late = _in_frames(pool, members, rounds, passes, size, one_image)
@@ -187,12 +187,18 @@ def _hope(pool: Pool, cost: float) -> float:
     return _BEFORE_CROSSING * cost + _HOPE / pool.pieces**0.5
 
 
-def _settled(framed: list[Member], outside: float) -> bool:
-    """Return whether it is of no use to go on: several images, or two members that agree and gain enough."""
-    if any(len(member.windows) > 1 for member in framed):
-        return True
+def _settled(pool: Pool, framed: list[Member], outside: float) -> bool:
+    """Return whether it is of no use to go on.
+
+    That is so if two members agree and gain enough, or if there are several images; but of many pieces, only
+    if two members agree on them, as there may be parts of one that are not joined yet.
+    """
+    several = any(len(member.windows) > 1 for member in framed)
     gains = sorted(member.gain for member in framed)
-    return len(gains) > 1 and gains[-1] - gains[-2] < ALIKE and gains[-1] > outside - ALIKE
+    agreed = len(gains) > 1 and gains[-1] - gains[-2] < ALIKE
+    if several:
+        return agreed or pool.pieces <= MANY
+    return agreed and gains[-1] > outside - ALIKE
 
 
 def _worth(member: Member) -> float:

@@ -16,7 +16,7 @@ from jigsaw.measures import MEASURES
 from jigsaw.pieces import Bag
 from jigsaw.pool import Member, Pool, Task, best_of, start_with
 from jigsaw.presets import Settings
-from jigsaw.search import _finished, search
+from jigsaw.search import _finished, _settled, search
 from jigsaw.synthetic import picture
 
 SIZE = 8  # pixels
@@ -153,18 +153,18 @@ def test_crossing_goes_on_as_long_as_the_last_rounds_were_worth_it(landscape, ga
     assert best_of(ended).gain == 1001 + max([0, *gains[:rounds]])
 
 
-@pytest.mark.parametrize(("gains", "rounds"), [([], 3), ([1], 4), ([1, 1, 2], 6)])
+@pytest.mark.parametrize(("gains", "rounds"), [([], 3), ([1], 4), ([1, 1, 2], 6), (range(1, 30), 21)])
 def test_of_many_pieces_crossing_ends_after_any_rounds_that_were_not_worth_it(
     monkeypatch, landscape, gains, rounds
 ):
-    """Three in frames; twice as many, shorter ones, without."""
+    """Three in frames, and no more than four; twice as many, shorter ones, and up to 24 without."""
     monkeypatch.setattr("jigsaw.pool.MANY", 0)
     bonds, true = landscape
     gains = [1.001 * gain * bonds.none / 3 for gain in gains]
     inside, outside = Told(bonds, gains, apart=1), Told(bonds, gains, apart=1)
     inside.crossed([true, true], framed=True)
     outside.crossed([true, true])
-    assert (len(inside.names), inside.passes) == (rounds, {9})
+    assert (len(inside.names), inside.passes) == (min(rounds, 4), {9})
     assert (len(outside.names), outside.passes) == (rounds + 3, {3})
 
 
@@ -310,6 +310,26 @@ def test_of_all_that_were_moved_into_frames_the_best_are_improved(landscape):
     outside = start_with([true, true, true])
     _finished(pool, outside, [*framed, Member(true, 2000, two, framed=True)], 1, 1000, 1, 1)
     assert improved == [999 + gain / 9 for gain in (9, 8, 7)]
+
+
+@pytest.mark.parametrize(
+    ("windows", "apart", "many", "small"),
+    [
+        (1, 0, True, True),  # two members that agree
+        (1, 1, False, False),
+        (2, 0, True, True),
+        (2, 1, False, True),  # several images: of many pieces, they may be parts of one
+    ],
+)
+def test_members_that_agree_settle_it(monkeypatch, landscape, windows, apart, many, small):
+    bonds, true = landscape
+    pool = Told(bonds, [], 1)
+    frames = np.array([[0, 0, 8, 6]], np.int32).repeat(windows, axis=0)
+    framed = [Member(true, 1000 + i * apart, frames, framed=True) for i in range(2)]
+    assert _settled(pool, framed, 1000) == small
+    monkeypatch.setattr("jigsaw.search.MANY", 0)
+    assert _settled(pool, framed, 1000) == many
+    assert not _settled(pool, [], 1000)
 
 
 def test_a_bag_with_missing_pieces_is_not_forced_into_a_rectangle():
