@@ -97,8 +97,8 @@ class Pool:
         For some rounds, and up to three times as many as long as the last ones have been worth it; but not
         once all are alike and cutting them up, so many times, has brought nothing. Of many pieces, no round
         is for nothing: crossing ends as soon as the last few were not worth it, and, in frames, after as many
-        as asked for, since more comes of it without. There, segments are joined with one another, which leaves
-        less to improve, so that rounds are more and shorter.
+        as asked for, since more comes of it without. There, segments are joined with one another, which
+        leaves less to improve, so that rounds are more and shorter.
         """
         count = len(members)
         gains = [best_of(members).gain] if members else []
