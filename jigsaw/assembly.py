@@ -244,13 +244,14 @@ def fill(assembly, bonds, kinds, tries):
     holes = [(np.int64(0), np.int64(0), np.int64(0)) for _ in range(0)]
     for i in range(len(assembly.windows)):
         left, top, right, bottom = assembly.windows[i]
-        for y in range(top, bottom):
-            for x in range(left, right):
-                if free(assembly, x, y):
-                    holes.append((_surroundings(assembly, kinds, x, y)[0], np.int64(y), np.int64(x)))
+        for row in range(top, bottom):
+            for column in range(left, right):
+                if free(assembly, column, row):
+                    sides = _surroundings(assembly, kinds, column, row)[0]
+                    holes.append((sides, np.int64(row), np.int64(column)))
     heapify(holes)
     while away > 0 and len(holes) > 0:
-        _, y, x = heappop(holes)  # type: ignore[assignment]
+        _, y, x = heappop(holes)
         if not free(assembly, x, y):
             continue
         middle = np.searchsorted(order[:away], _surroundings(assembly, kinds, x, y)[1])
