@@ -26,6 +26,7 @@ from jigsaw.moves import NO_OTHERS, improve, rebuild
 from jigsaw.placements import Plan, make_plan
 from jigsaw.randomness import start
 from jigsaw.repair import Bench, make_bench
+from jigsaw.second_look import look_again
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +81,8 @@ class Pool:
         on_round: OnRound,
         journal: Journal | None = None,
     ) -> None:
-        self.bonds, self.seed, self.workers, self.on_round = bonds, seed, workers, on_round
+        self.bonds = self._first = bonds
+        self.seed, self.workers, self.on_round = seed, workers, on_round
         self.kinds = kinds_of(bonds)
         self.pieces = len(self.kinds)
         rarer = min(_GLOBAL_LARGE / self.pieces, 1.0) ** 2
@@ -129,6 +131,23 @@ class Pool:
             gains.append(best_of(members).gain)
             in_vain = in_vain + count if alike and gains[-1] < gains[-2] + ALIKE else 0
         return members
+
+    def look_again(self, member: Member) -> bool:
+        """Compare plain pieces again, by what a member shows of them; return whether that tells anything new.
+
+        From then on gains are others, also those of members that there are. (`measured`)
+        """
+        bonds = look_again(self._first, placed_relations(member.layout), self.workers)
+        self.bonds = bonds or self.bonds
+        return bonds is not None
+
+    def measured(self, members: list[Member]) -> list[Member]:
+        """Return members with what they gain now."""
+        return [member._replace(gain=self.gain_of(member.layout)) for member in members]
+
+    def gain_of(self, layout: np.ndarray) -> float:
+        """Return what a layout gains."""
+        return float(self.contacts(layout)[1].clip(0).sum(dtype=np.float64) / 2)
 
     def make(self, name: str, tasks: list[Task]) -> list[Member]:
         """Carry out tasks, each with random numbers of its own."""

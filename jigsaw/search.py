@@ -5,7 +5,10 @@ improve each by destroying and repairing, again and again
 if the pieces seem to be complete rectangles, one for each image:
     move members into those frames, improve and cross them inside
 unless that ends with members that agree:
-    cross the best so far, those from the frames among them, without frames; try frames once more
+    cross the best so far, those from the frames among them, without frames
+    of many pieces: learn from the best how plain ones go together, compare them again (second_look.py),
+    cross; the same once more
+    try frames once more
 return the best, what is not placed yet put into its gaps
 
 To cross members, for some rounds, and more while they are worth it: of each member and another, keep what
@@ -31,7 +34,9 @@ from jigsaw.boards import board_windows, cores_of, fit_windows, pack, split, spr
 from jigsaw.frame import filled_box, shapes_of, solid_part, windows
 from jigsaw.journal import Journal
 from jigsaw.measures import rows
+from jigsaw.measures.fused import Fused
 from jigsaw.pool import ALIKE, CUTS, MANY, Member, OnRound, Pool, Task, best_of, start_with
+from jigsaw.second_look import warm_up as warm_up_second_look
 from jigsaw.unmixing import images_of, least_pieces, likely_images
 from jigsaw.unmixing import warm_up as warm_up_unmixing
 
@@ -46,6 +51,7 @@ _SOLID = 0.3  # share of all pieces that the solid part must be
 _CHANCE = 2.0  # what a contact between pieces that do not belong together may gain, after much searching
 _DOUBT = 5.0  # by how many full gains one frame may seem worth less than several, and be tried nevertheless
 _IMAGES = 40  # that a bag may have, at most
+_LOOKS = 2  # at plain pieces, after the first, at most
 _CORES = (0.5, 0.7, 0.85)  # strengths of contacts that hold cores, as shares of the greatest, by turns
 
 
@@ -102,9 +108,9 @@ def search(
     framed = _in_frames(pool, members, rounds, passes, size, one_image)
     if not _settled(pool, framed, best_of(members).gain):
         loose = [member._replace(windows=ANYWHERE, framed=False) for member in framed]
-        members = pool.cross(_best_first([*members, *loose])[: len(members)], rounds, passes)
+        members = _crossed(pool, _best_first([*members, *loose])[: len(members)], rounds, passes)
         late = _in_frames(pool, members, rounds, passes, size, one_image)
-        framed = [*framed, *late] if late else []
+        framed = [*pool.measured(framed), *late] if late else []
     best = max(framed, key=_worth, default=best_of(members))
     layout = pool.filled(best)
     if best.framed:
@@ -123,6 +129,8 @@ def warm_up(features: Any) -> None:
     layouts = np.array([[[0, 0, 0], [1, 0, 0]], [[0, 0, 0], [0, 1, 0]]], np.int32)
     search(bonds, layouts, 1, 1, 0)
     fit_windows(layouts[0], 1)
+    if isinstance(bonds.features, Fused):
+        warm_up_second_look(bonds.features)
     warm_up_unmixing()
 
 
@@ -152,6 +160,16 @@ def _in_frames(
         alone = _finished(pool, members, whole, 1, wanted, rounds, passes)
         finished = max(finished, alone, key=lambda members: max(map(_worth, members), default=-np.inf))
     return finished
+
+
+def _crossed(pool: Pool, members: list[Member], rounds: int, passes: int) -> list[Member]:
+    """Cross members without frames; of many pieces, again after each second look that tells anything new."""
+    members = pool.cross(members, rounds, passes)
+    for _ in range(_LOOKS if pool.pieces > MANY else 0):
+        if not pool.look_again(best_of(members)):
+            break
+        members = pool.cross(pool.measured(members), rounds, passes)
+    return members
 
 
 def _finished(
@@ -347,8 +365,7 @@ def _split(pool: Pool, member: Member) -> Member:
     """Take apart frames that seem to hold several images, and shift those that seem to be off."""
     contacts = pool.contacts(member.layout)
     layout, frames = split(member.layout, member.windows, *contacts, _CHANCE, least_pieces(pool.pieces))
-    gain = float(pool.contacts(layout)[1].clip(0).sum(dtype=np.float64) / 2)
-    return max(member, Member(layout, gain, frames, True), key=_worth)
+    return max(member, Member(layout, pool.gain_of(layout), frames, True), key=_worth)
 
 
 def _at_corner(positions: np.ndarray, size: tuple[int, int] | None) -> list[tuple[float, np.ndarray]]:

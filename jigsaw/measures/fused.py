@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jigsaw.compiled import kernel
-from jigsaw.measures import lab, mgc, outer_pixels
+from jigsaw.measures import lab, mgc, outer_pixels, planes
 
 ROOT = False
 CANDIDATES = 64  # of a screening by mgc
@@ -33,6 +33,7 @@ UNIT = 1 / (2 * SCALE) ** 2  # of a squared difference
 W_MGC, W_MEAN, W_CHANGE, W_COLOUR, W_COLOUR_CHANGE = 3.0, 1.2, 2.0, 1.15, 4.5
 SPAN = 4  # pixels over which b is averaged, or changes
 LANES = 32  # pixels of an edge that are handled at once
+DEPTH = 4  # outer rows of pixels that are kept for measures made of this one
 KINDS = 4  # of x
 FLOOR = 0.02  # of M: a little, as a share of the median second-smallest of all distinct edges
 SHARPNESS = 0.75
@@ -47,6 +48,7 @@ class Fused(NamedTuple):
     precision: np.ndarray  # (4 n, 6) float64
     midway: np.ndarray  # (4 n, columns) int16: of the colours half a pixel outside, all kinds of x
     midway_facing: np.ndarray  # the same as the edge opposite sees them
+    inner: np.ndarray  # (4 n, rows x 3 K) uint8: the rows of pixels below the border
     rivals: np.ndarray  # (4 n, 2) float64: what rivals take off ln p; what to add to M
 
 
@@ -57,10 +59,12 @@ def features(pixels: np.ndarray) -> Fused:
     """Return what the measure needs of all edges; `rivals` is filled in by `fitted`."""
     outer, inner = lab(outer_pixels(pixels), SCALE), lab(outer_pixels(pixels, 1), SCALE)
     midway = 3 * outer - inner
+    below = [planes(outer_pixels(pixels, depth)) for depth in range(1, min(DEPTH, pixels.shape[1]))]
     return Fused(
         *mgc.features(pixels),
         midway=_compared(midway),
         midway_facing=_compared(midway[:, ::-1]),
+        inner=np.hstack(below),
         rivals=np.zeros((len(outer), 2)),
     )
 
@@ -103,12 +107,17 @@ def fitted(features: Fused, rivals: np.ndarray, candidates: np.ndarray) -> Fused
     second = np.partition(gradient, min(1, candidates.shape[1] - 1), axis=1)[:, :2].max(axis=1)
     little = FLOOR * _median(second)
     odds = -W_MGC * np.log(gradient + little) - unlike
+    taken = np.column_stack([taken_by(odds, rivals, candidates), np.full(len(odds), little)])
+    return features._replace(rivals=np.ascontiguousarray(taken))
+
+
+def taken_by(odds: np.ndarray, rivals: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+    """Return what the rivals of each edge take off ln p, by the odds L of its candidates."""
     with np.errstate(divide="ignore"):
         weights = np.log(rivals)
     r = _log_sum(odds + weights)
     q = _log_sum(SHARPNESS * (2 * odds - r[:, None] - r[candidates]) + weights)
-    taken = np.column_stack([SHARPNESS * r + q / 2, np.full(len(r), little)])
-    return features._replace(rivals=np.ascontiguousarray(taken))
+    return SHARPNESS * r + q / 2
 
 
 def _median(values: np.ndarray) -> float:
@@ -142,14 +151,14 @@ def _unlikeness(features, e, f):
     e, f = min(e, f), max(e, f)
     size = features.border.shape[1] // 3
     span = min(SPAN, size - 1)
-    unlike = W_MEAN * _log_odds(features, e, f, 0, UNIT / span**2) / (size + 1 - span)
-    unlike += W_CHANGE * _log_odds(features, e, f, 1, UNIT) / (size - span)
-    unlike += W_COLOUR * _log_odds(features, e, f, 2, UNIT) / size
-    return unlike + W_COLOUR_CHANGE * _log_odds(features, e, f, 3, UNIT) / (size - 1)
+    unlike = W_MEAN * log_odds(features, e, f, 0, UNIT / span**2) / (size + 1 - span)
+    unlike += W_CHANGE * log_odds(features, e, f, 1, UNIT) / (size - span)
+    unlike += W_COLOUR * log_odds(features, e, f, 2, UNIT) / size
+    return unlike + W_COLOUR_CHANGE * log_odds(features, e, f, 3, UNIT) / (size - 1)
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
-def _log_odds(features, e, f, kind, unit):
+def log_odds(features, e, f, kind, unit):
     """Return the sum of ln(1 + |x|²) over the edge, for one kind of x; as products, which cannot overflow."""
     columns = features.midway.shape[1] // KINDS
     total = 0.0
@@ -168,12 +177,22 @@ def _log_odds(features, e, f, kind, unit):
 
 
 @kernel
+def odds_of(features, e, f):
+    """Return L of a pair of edges."""
+    e, f = min(e, f), max(e, f)
+    return -W_MGC * np.log(mgc.score(features, e, f) + features.rivals[e, 1]) - _unlikeness(features, e, f)
+
+
+@kernel
+def improbability(odds, rivals, e, f):
+    """Return -ln p, at most LIMIT, by the odds of a pair of edges and what rivals take off."""
+    return min(max(rivals[e, 0] + rivals[f, 0] - 2 * SHARPNESS * odds, 0.0), LIMIT)
+
+
+@kernel
 def score(features, e, f):
     """Return -ln p of a pair of edges, at most LIMIT."""
-    e, f = min(e, f), max(e, f)
-    rivals = features.rivals
-    odds = W_MGC * np.log(mgc.score(features, e, f) + rivals[e, 1]) + _unlikeness(features, e, f)
-    return min(max(2 * SHARPNESS * odds + rivals[e, 0] + rivals[f, 0], 0.0), LIMIT)
+    return improbability(odds_of(features, e, f), features.rivals, e, f)
 
 
 @kernel
