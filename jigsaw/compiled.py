@@ -3,6 +3,9 @@
 numba notices an edit of a cached function's own file, but not of the functions it calls elsewhere. So the
 cache's folder is named after the source of all kernels: an edit of any of them compiles all anew.
 
+Kernels are compiled for the processors of 2013 and later alike, not for the one at hand: sums in another
+order, as wider registers make them, differ in their last bits, and in the end whole assemblies do.
+
 Jobs on several machines may share the cache and compile at once, without locks.
 """
 
@@ -19,12 +22,25 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import llvmlite.binding
 import numba.core.config
 from numba.core.caching import IndexDataCacheFile
 
 _numba: Any = numba.core.config
 _PACKAGE = Path(__file__).resolve().parent
 _KEPT_DAYS = 7
+_TARGET = "x86-64-v3"  # and what that has:
+_FEATURES = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt")
+
+
+def _fix_target() -> None:
+    """Have kernels compiled for one kind of processor, if this one is of it and nobody has chosen another."""
+    features = llvmlite.binding.get_host_cpu_features()
+    if _numba.CPU_NAME is None and all(features.get(name) for name in _FEATURES):
+        _numba.CPU_NAME, _numba.CPU_FEATURES = _TARGET, ",".join(f"+{name}" for name in _FEATURES)
+
+
+_fix_target()
 
 
 def kernel(function: Callable[..., Any] | None = None, *, allocates: bool = False, **options: Any) -> Any:

@@ -37,6 +37,7 @@ DEPTH = 4  # outer rows of pixels that are kept for measures made of this one
 KINDS = 4  # of x
 FLOOR = 0.02  # of M: a little, as a share of the median second-smallest of all distinct edges
 SHARPNESS = 0.75
+EXACT = 2.0**-16  # to which what rivals take off ln p is rounded
 
 
 class Fused(NamedTuple):
@@ -99,12 +100,15 @@ def fitted(features: Fused, rivals: np.ndarray, candidates: np.ndarray) -> Fused
     rivals
         (distinct, m) how many edges look like each candidate.
     candidates
-        (distinct, m) the distinct edges that each is compared with.
+        (distinct, m) the distinct edges that each is compared with; those beyond CANDIDATES become -1.
     """
     gradient, unlike = np.empty(candidates.shape), np.empty(candidates.shape)
     _measure(features, candidates, gradient, unlike)
     gradient[rivals < 1] = np.inf
-    second = np.partition(gradient, min(1, candidates.shape[1] - 1), axis=1)[:, :2].max(axis=1)
+    ranked = np.sort(gradient, axis=1)
+    second = ranked[:, min(1, ranked.shape[1] - 1)]
+    reserve = gradient > ranked[:, min(CANDIDATES, ranked.shape[1]) - 1, None]  # against rounding
+    rivals, candidates[reserve] = np.where(reserve, 0, rivals), -1
     little = FLOOR * _median(second)
     odds = -W_MGC * np.log(gradient + little) - unlike
     taken = np.column_stack([taken_by(odds, rivals, candidates), np.full(len(odds), little)])
@@ -112,12 +116,15 @@ def fitted(features: Fused, rivals: np.ndarray, candidates: np.ndarray) -> Fused
 
 
 def taken_by(odds: np.ndarray, rivals: np.ndarray, candidates: np.ndarray) -> np.ndarray:
-    """Return what the rivals of each edge take off ln p, by the odds L of its candidates."""
+    """Return what the rivals of each edge take off ln p, by the odds L of its candidates.
+
+    Rounded, as the last bits of a logarithm are not the same on every machine.
+    """
     with np.errstate(divide="ignore"):
         weights = np.log(rivals)
     r = _log_sum(odds + weights)
     q = _log_sum(SHARPNESS * (2 * odds - r[:, None] - r[candidates]) + weights)
-    return SHARPNESS * r + q / 2
+    return np.round((SHARPNESS * r + q / 2) / EXACT) * EXACT
 
 
 def _median(values: np.ndarray) -> float:

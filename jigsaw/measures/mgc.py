@@ -40,13 +40,30 @@ def features(pixels: np.ndarray) -> Mgc:
     """Return what the measure needs of all edges."""
     border = outer_pixels(pixels)
     gradients = border.astype(np.float64) - outer_pixels(pixels, 1)
-    samples = np.concatenate([gradients, np.broadcast_to(_DUMMIES, (len(gradients), 9, 3))], axis=1)
-    samples -= samples.mean(axis=1, keepdims=True)
-    covariance = np.einsum("eki,ekj->eij", samples, samples) / (samples.shape[1] - 1)
-    precision = np.linalg.inv(covariance)[:, _UPPER[0], _UPPER[1]]
-    return Mgc(
-        planes(border), planes(border[:, ::-1]), gradients.mean(axis=1), np.ascontiguousarray(precision)
-    )
+    count = gradients.shape[1] + len(_DUMMIES)
+    total = gradients.sum(axis=1)  # that of the dummies is nothing
+    products = np.einsum("eki,ekj->eij", gradients, gradients) + _DUMMIES.T @ _DUMMIES
+    covariance = (products - total[:, :, None] * total[:, None] / count) / (count - 1)
+    return Mgc(planes(border), planes(border[:, ::-1]), gradients.mean(axis=1), _inverse(covariance))
+
+
+def _inverse(matrices: np.ndarray) -> np.ndarray:
+    """Return the upper triangles of the inverses of symmetric 3 x 3 matrices, to the same bit everywhere.
+
+    By L D Lᵀ = matrix, M = L⁻¹ and Mᵀ D⁻¹ M.
+    """
+    a, b, c, d, e, f = matrices[:, _UPPER[0], _UPPER[1]].T
+    l10, l20 = b / a, c / a
+    second, rest = d - b * l10, e - b * l20
+    l21 = rest / second
+    third = f - c * l20 - rest * l21
+    m20 = l10 * l21 - l20
+    inverse = (
+        1 / a + l10 * l10 / second + m20 * m20 / third, -l10 / second - m20 * l21 / third, m20 / third,
+        1 / second + l21 * l21 / third, -l21 / third,
+        1 / third,
+    )  # fmt: skip
+    return np.stack(inverse, axis=1)
 
 
 def operands(features: Mgc) -> tuple[np.ndarray, np.ndarray]:
