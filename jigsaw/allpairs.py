@@ -44,7 +44,8 @@ def nearest(measure: ModuleType, features: Any, k: int, workers: int = 1, uprigh
     distinct = rows(features, first)
     edges, size = len(owner), len(counts)
     screening = hasattr(measure, "CANDIDATES")
-    kept = min(max(k, getattr(measure, "CANDIDATES", k)) + _SPARE, size)
+    wanted = max(k, getattr(measure, "CANDIDATES", k))
+    kept = min(wanted + _SPARE, size)
     screened = np.full((size, kept), np.inf, np.float32)
     candidates = np.full((size, kept), -1, np.int32)
     left, right = measure.operands(distinct)
@@ -58,9 +59,8 @@ def nearest(measure: ModuleType, features: Any, k: int, workers: int = 1, uprigh
     if hasattr(measure, "fitted"):
         sides = owner.reshape(-1, 4)[first // 4]  # looks of the four edges of each row's piece, no rivals
         own = sum(candidates == sides[:, side, None] for side in range(4))
-        distinct = measure.fitted(
-            distinct, np.where(candidates >= 0, counts[candidates] - own, 0), candidates
-        )
+        rivals = np.where(candidates >= 0, counts[candidates] - own, 0)
+        distinct = measure.fitted(distinct, rivals, candidates, wanted)
         features = rows(distinct, owner)
     exact = np.empty((size, kept))
     if screening:

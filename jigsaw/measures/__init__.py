@@ -13,7 +13,7 @@ and, where it is so,
 
 - `CANDIDATES`: the product U Vᵀ is only a relative of the measure; this many of its nearest are rescored;
 - `SYMMETRIC = False`: the score of (e, f) is not that of (f, e);
-- `fitted(features, rivals, candidates)`: features with what is fitted to the whole bag;
+- `fitted(features, rivals, candidates, wanted)`: features with what is fitted to the whole bag;
 - `NONE`: cost of an open side, instead of twice the mean dissimilarity.
 
 To add one, write such a module and name it in `MEASURES`; docs/measures.md has an example.

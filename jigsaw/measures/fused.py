@@ -37,7 +37,7 @@ DEPTH = 4  # outer rows of pixels that are kept for measures made of this one
 KINDS = 4  # of x
 FLOOR = 0.02  # of M: a little, as a share of the median second-smallest of all distinct edges
 SHARPNESS = 0.75
-EXACT = 2.0**-16  # to which what rivals take off ln p is rounded
+EXACT = 2.0**-22  # to which what rivals take off ln p is rounded
 
 
 class Fused(NamedTuple):
@@ -90,7 +90,7 @@ def operands(features: Fused) -> tuple[np.ndarray, np.ndarray]:
     return mgc.operands(mgc.Mgc(*features[:4]))
 
 
-def fitted(features: Fused, rivals: np.ndarray, candidates: np.ndarray) -> Fused:
+def fitted(features: Fused, rivals: np.ndarray, candidates: np.ndarray, wanted: int) -> Fused:
     """Fill in `rivals`.
 
     Parameters
@@ -100,19 +100,33 @@ def fitted(features: Fused, rivals: np.ndarray, candidates: np.ndarray) -> Fused
     rivals
         (distinct, m) how many edges look like each candidate.
     candidates
-        (distinct, m) the distinct edges that each is compared with; those beyond CANDIDATES become -1.
+        (distinct, m) the distinct edges that each is compared with.
+    wanted
+        How many of them count. The others are a reserve against rounding, and become -1.
     """
     gradient, unlike = np.empty(candidates.shape), np.empty(candidates.shape)
     _measure(features, candidates, gradient, unlike)
     gradient[rivals < 1] = np.inf
-    ranked = np.sort(gradient, axis=1)
-    second = ranked[:, min(1, ranked.shape[1] - 1)]
-    reserve = gradient > ranked[:, min(CANDIDATES, ranked.shape[1]) - 1, None]  # against rounding
-    rivals, candidates[reserve] = np.where(reserve, 0, rivals), -1
+    second = np.partition(gradient, min(1, candidates.shape[1] - 1), axis=1)[:, :2].max(axis=1)
+    rivals = without_reserve(gradient, rivals, candidates, wanted)
     little = FLOOR * _median(second)
     odds = -W_MGC * np.log(gradient + little) - unlike
     taken = np.column_stack([taken_by(odds, rivals, candidates), np.full(len(odds), little)])
     return features._replace(rivals=np.ascontiguousarray(taken))
+
+
+def without_reserve(
+    misfit: np.ndarray, rivals: np.ndarray, candidates: np.ndarray, wanted: int
+) -> np.ndarray:
+    """Take all but the best of each row from the candidates, and return rivals without them.
+
+    Screening is not exact: which edges come last among the candidates is not the same on every machine.
+    """
+    if wanted < candidates.shape[1]:
+        reserve = misfit > np.partition(misfit, wanted - 1, axis=1)[:, wanted - 1, None]
+        candidates[reserve] = -1
+        rivals = np.where(reserve, 0, rivals)
+    return rivals
 
 
 def taken_by(odds: np.ndarray, rivals: np.ndarray, candidates: np.ndarray) -> np.ndarray:

@@ -101,10 +101,11 @@ def operands(features: Refitted) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
-def fitted(features: Refitted, rivals: np.ndarray, candidates: np.ndarray) -> Refitted:
+def fitted(features: Refitted, rivals: np.ndarray, candidates: np.ndarray, wanted: int) -> Refitted:
     """Fill in what rivals take off ln p; arguments as for `fused.fitted`."""
     odds = np.empty(candidates.shape)
     _list_odds(features, candidates, odds)
+    rivals = fused.without_reserve(np.where(rivals < 1, np.inf, -odds), rivals, candidates, wanted)
     taken = features.rivals.copy()
     taken[:, 0] = fused.taken_by(odds, rivals, candidates)
     return features._replace(rivals=taken)
