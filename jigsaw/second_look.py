@@ -15,12 +15,13 @@ from threadpoolctl import threadpool_limits
 
 from jigsaw.allpairs import nearest
 from jigsaw.assembly import Bonds
-from jigsaw.measures import fused, refitted, rows
+from jigsaw.measures import distinct_rows, fused, refitted, rows
 
 log = logging.getLogger(__name__)
 
 _PLAIN = 7.0  # spread of the colours along a piece's border up to which it is plain
 _KEPT = 48  # nearest edges
+_CROWDED = 0.1  # share of plain edges, at most, that more others look like than are kept
 _LEAST = 8  # contacts to learn from, for every coordinate
 _SAMPLE = 2500  # contacts by which terms are weighed,
 _RIVALS = 64  # each among so many rivals that are likeliest by what was learnt, and those listed at first
@@ -33,6 +34,8 @@ _FUSED = np.array([0, fused.W_MGC, fused.W_MEAN, fused.W_CHANGE, fused.W_COLOUR,
 
 def look_again(bonds: Bonds, relations: np.ndarray, workers: int) -> Bonds | None:
     """Compare the edges of plain pieces again; None where there is too little to learn from, or nothing new.
+
+    None, too, where many are alike: no list would hold all those that an edge might as well touch.
 
     Parameters
     ----------
@@ -53,6 +56,9 @@ def look_again(bonds: Bonds, relations: np.ndarray, workers: int) -> Bonds | Non
         return None
     contacts = np.stack([number[e], number[relations[e]]])
     features = rows(bonds.features, edges)
+    _, look, alike = distinct_rows([features.border, features.inner])
+    if (alike[look] > _KEPT).mean() > _CROWDED:
+        return None
     with threadpool_limits(1, "blas"):
         half = refitted.refitted(features, *contacts[:, ::2])
         e, f = contacts[:, 1::2]  # of which nothing has been learnt by heart

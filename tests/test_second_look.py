@@ -200,6 +200,14 @@ def test_nothing_is_learnt_from_little_or_by_another_measure(cut, bonds, relatio
     assert look_again(bonds_of(jigsaw.compare(cut[0], "ssd")), relations, 1) is None
 
 
+@pytest.mark.parametrize("share", [0.05, 0.3])
+def test_where_too_many_pieces_are_alike_to_be_listed_they_are_not_compared_again(cut, relations, share):
+    pixels = cut[0].pixels.copy()
+    pixels[: int(share * len(pixels))] = 240
+    bonds = bonds_of(jigsaw.compare(Bag(pixels), "fused"))
+    assert (look_again(bonds, relations, 1) is None) == (share > 0.1)
+
+
 def test_noise_teaches_nothing():
     pixels = np.random.default_rng(0).integers(100, 106, (500, 28, 28, 3)).astype(np.uint8)
     bonds = bonds_of(jigsaw.compare(Bag(pixels), "fused"))
