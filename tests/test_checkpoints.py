@@ -225,7 +225,7 @@ def test_the_command_goes_on_when_it_is_started_again(edges, tmp_path, end):
     edges["ssd"].save(tmp_path / "E.h5")
     command = [
         sys.executable, "-m", "jigsaw", "solve", "E.h5", "--out", "S.h5", "--population", "20",
-        "--generations", "150", "--workers", "2", "--checkpoint", "0",
+        "--generations", "400", "--workers", "2", "--checkpoint", "0",
     ]  # fmt: skip
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60

@@ -37,6 +37,7 @@ DEPTH = 4  # outer rows of pixels that are kept for measures made of this one
 KINDS = 4  # of x
 FLOOR = 0.02  # of M: a little, as a share of the median second-smallest of all distinct edges
 SHARPNESS = 0.75
+ROWS = 4096  # edges whose rivals are handled at once
 EXACT = 2.0**-22  # to which what rivals take off ln p is rounded
 
 
@@ -134,10 +135,14 @@ def taken_by(odds: np.ndarray, rivals: np.ndarray, candidates: np.ndarray) -> np
 
     Rounded, as the last bits of a logarithm are not the same on every machine.
     """
+    parts = [slice(first, first + ROWS) for first in range(0, len(odds), ROWS)]
+    r, q = np.empty((2, len(odds)))
     with np.errstate(divide="ignore"):
-        weights = np.log(rivals)
-    r = _log_sum(odds + weights)
-    q = _log_sum(SHARPNESS * (2 * odds - r[:, None] - r[candidates]) + weights)
+        for part in parts:
+            r[part] = _log_sum(odds[part] + np.log(rivals[part]))
+        for part in parts:
+            sharp = SHARPNESS * (2 * odds[part] - r[part, None] - r[candidates[part]])
+            q[part] = _log_sum(sharp + np.log(rivals[part]))
     return np.round((SHARPNESS * r + q / 2) / EXACT) * EXACT
 
 

@@ -81,7 +81,11 @@ def coefficients(features: fused.Fused) -> np.ndarray:
     """Return the first cosine coefficients of the outer rows of all edges, (4 n, rows x 3 x coefficients)."""
     edges, columns = features.border.shape
     rows = np.hstack([features.border, features.inner]).reshape(edges, -1, columns // 3)
-    return dct(rows.astype(np.float64), norm="ortho")[..., :COEFFICIENTS].reshape(edges, -1)
+    found = np.empty((*rows.shape[:2], min(COEFFICIENTS, rows.shape[2])))
+    for first in range(0, edges, fused.ROWS):
+        part = slice(first, first + fused.ROWS)
+        found[part] = dct(rows[part].astype(np.float64), norm="ortho")[..., :COEFFICIENTS]
+    return found.reshape(edges, -1)
 
 
 def coordinates(features: fused.Fused) -> int:
