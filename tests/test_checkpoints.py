@@ -238,6 +238,6 @@ def test_the_command_goes_on_when_it_is_started_again(edges, tmp_path, end):
     again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
     assert "going on from a checkpoint: generation " in again.stderr
     assert sorted(os.listdir(tmp_path)) == ["E.h5", "S.h5"]
-    settings = SMALL.changed(generations=150)
+    settings = SMALL.changed(generations=400)
     expected = jigsaw.solve(edges["ssd"], "paper", settings)
     np.testing.assert_equal(content_of(Solution.load(tmp_path / "S.h5")), content_of(expected))
