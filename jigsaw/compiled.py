@@ -3,6 +3,8 @@
 numba notices an edit of a cached function's own file, but not of the functions it calls elsewhere. So the
 cache's folder is named after the source of all kernels: an edit of any of them compiles all anew.
 
+Where a kernel lies in it depends on the source alone, so a copy of the package takes its kernels with it.
+
 Kernels are compiled for the processors of 2013 and later alike, not for the one at hand: sums in another
 order, as wider registers make them, differ in their last bits, and in the end whole assemblies do.
 
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -24,11 +27,12 @@ from typing import Any
 
 import llvmlite.binding
 import numba.core.config
-from numba.core.caching import IndexDataCacheFile
+from numba.core.caching import IndexDataCacheFile, UserProvidedCacheLocator
 
 _numba: Any = numba.core.config
 _PACKAGE = Path(__file__).resolve().parent
 _KEPT_DAYS = 7
+_KERNEL_SOURCE = re.compile(rb"^ *(from jigsaw\.compiled import kernel|(import|from) numba)", re.MULTILINE)
 _TARGET = "x86-64-v3"  # and what that has:
 _FEATURES = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "popcnt")
 
@@ -51,14 +55,27 @@ def kernel(function: Callable[..., Any] | None = None, *, allocates: bool = Fals
     """
     if function is None:
         return lambda decorated: kernel(decorated, allocates=allocates, **options)
-    before = _numba.CACHE_DIR
-    _numba.CACHE_DIR = str(cache_folder())
+    before = _numba.CACHE_DIR, _numba.CACHE_LOCATOR_CLASSES
+    _numba.CACHE_DIR, _numba.CACHE_LOCATOR_CLASSES = str(cache_folder()), f"{__name__}.CacheLocator"
     try:
         compiled: Any = numba.njit(function, cache=True, nogil=True, **{"_nrt": allocates, **options})
     finally:
-        _numba.CACHE_DIR = before
+        _numba.CACHE_DIR, _numba.CACHE_LOCATOR_CLASSES = before
     compiled._cache._cache_file.__class__ = CacheFile
     return compiled
+
+
+class CacheLocator(UserProvidedCacheLocator):
+    """Where a kernel's variants lie: by its module's place in the package, not by the package's place."""
+
+    @classmethod
+    def get_suitable_cache_subpath(cls, py_file: str) -> str:
+        """Return the folder below the cache's own."""
+        folder = Path(py_file).resolve().parent
+        if folder.is_relative_to(_PACKAGE):
+            return (Path(_PACKAGE.name) / folder.relative_to(_PACKAGE)).as_posix()
+        subpath: str = super().get_suitable_cache_subpath(py_file)
+        return subpath
 
 
 class CacheFile(IndexDataCacheFile):
@@ -81,7 +98,7 @@ def cache_folder() -> Path:
     total = hashlib.sha256()
     for path in sorted(_PACKAGE.rglob("*.py")):
         source = path.read_bytes()
-        if b"from jigsaw.compiled import kernel" in source or b"numba" in source:
+        if _KERNEL_SOURCE.search(source):
             total.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\n" + source)
     name = f"kernels-{total.hexdigest()[:16]}"
     places = [_PACKAGE / "__pycache__", Path("~/.cache/jigsaw").expanduser(), Path(tempfile.gettempdir())]

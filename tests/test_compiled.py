@@ -1,9 +1,20 @@
 """The cache of compiled kernels, which jobs on several machines may fill at once."""
 
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
 from numba.core.caching import IndexDataCacheFile
 
+import jigsaw
 from jigsaw.compiled import CacheFile
 from jigsaw.crossover import cross
+from jigsaw.placements import hashed
+
+PACKAGE = Path(jigsaw.__file__).parent
 
 
 def cache(kind, folder):
@@ -56,3 +67,21 @@ def test_an_index_never_names_a_file_that_is_not_there_yet(tmp_path):
     file._save_index = lambda index: there.extend((tmp_path / name).exists() for name in index.values())
     file.save("of integers", "integers")
     assert there == [True]
+
+
+@pytest.mark.parametrize(
+    ("edited", "loaded"),
+    [("provenance", 1), ("placements", 0), ("groups", 0)],
+)
+def test_a_copy_of_the_package_has_its_kernels_until_the_source_of_one_is_edited(tmp_path, edited, loaded):
+    hashed(1, 2, 3, 4, 8)
+    shutil.copytree(PACKAGE, tmp_path / "jigsaw")
+    source = tmp_path / f"jigsaw/{edited}.py"
+    source.write_text(f"{source.read_text()}\n# edited\n")
+    asking = (
+        "from jigsaw.placements import hashed as h; h(1, 2, 3, 4, 8); print(sum(h.stats.cache_hits.values()))"
+    )
+    variables = {**os.environ, "PYTHONPATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", asking]
+    done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=True)
+    assert int(done.stdout) == loaded
