@@ -4,10 +4,10 @@ members = some of the best assemblies of the last generation
 improve each by destroying and repairing, again and again
 if the pieces seem to be complete rectangles, one for each image:
     move members into those frames, improve and cross them inside
-unless that ends with members that agree:
+of a small bag: learn from the best how plain pieces go together, compare them again (second_look.py)
+unless nothing new was learnt and the frames ended with members that agree:
     cross the best so far, those from the frames among them, without frames
-    of many pieces: learn from the best how plain ones go together, compare them again (second_look.py),
-    cross; the same once more
+    learn from the best how plain pieces go together, compare them again, cross; the same once more
     try frames once more
 return the best, what is not placed yet put into its gaps
 
@@ -106,7 +106,11 @@ def search(
     pool = Pool(bonds, seed, workers, budget, on_round or (lambda name, gain, layout: None), journal)
     members = pool.make("improve", [Task(member, passes) for member in start_with(layouts)])
     framed = _in_frames(pool, members, rounds, passes, size, one_image)
-    if not _settled(pool, framed, best_of(members).gain):
+    best = max(framed, key=_worth, default=best_of(members))
+    looked = pool.pieces <= MANY and pool.look_again(best)
+    if looked:
+        members, framed = pool.measured(members), pool.measured(framed)
+    if looked or not _settled(pool, framed, best_of(members).gain):
         loose = [member._replace(windows=ANYWHERE, framed=False) for member in framed]
         members = _crossed(pool, _best_first([*members, *loose])[: len(members)], rounds, passes)
         late = _in_frames(pool, members, rounds, passes, size, one_image)
@@ -163,9 +167,9 @@ def _in_frames(
 
 
 def _crossed(pool: Pool, members: list[Member], rounds: int, passes: int) -> list[Member]:
-    """Cross members without frames; of many pieces, again after each second look that tells anything new."""
+    """Cross members without frames, and again after each second look that tells anything new."""
     members = pool.cross(members, rounds, passes)
-    for _ in range(_LOOKS if pool.pieces > MANY else 0):
+    for _ in range(_LOOKS):
         if not pool.look_again(best_of(members)):
             break
         members = pool.cross(pool.measured(members), rounds, passes)

@@ -22,9 +22,11 @@ log = logging.getLogger(__name__)
 _PLAIN = 7.0  # spread of the colours along a piece's border up to which it is plain
 _KEPT = 48  # nearest edges
 _CROWDED = 0.1  # share of plain edges, at most, that more others look like than are kept
+_COEFFICIENTS = (refitted.COEFFICIENTS, 4, 2, 1)  # of each row of pixels; as many as can be learnt
 _LEAST = 8  # contacts to learn from, for every coordinate
 _SAMPLE = 2500  # contacts by which terms are weighed,
 _RIVALS = 64  # each among so many rivals that are likeliest by what was learnt, and those listed at first
+_RESERVE = 16  # more of them, against rounding
 _RIDGE = 1e-3  # keeps weights small that make no difference
 _WRONG = 0.1  # share of contacts that may be there for no reason
 _WORTH = 0.06  # by how much contacts must become more probable, on average of ln p
@@ -52,15 +54,18 @@ def look_again(bonds: Bonds, relations: np.ndarray, workers: int) -> Bonds | Non
     number = np.full(len(bonds.near) + 1, -1, np.int64)  # the last stands for none
     number[edges] = np.arange(len(edges))
     e = edges[(number[relations[edges]] >= 0) & (edges < relations[edges])]
-    if len(e) < _LEAST * refitted.coordinates(bonds.features):
+    enough = [c for c in _COEFFICIENTS if len(e) >= _LEAST * refitted.coordinates(bonds.features, c)]
+    if not enough:
         return None
+    count = enough[0]
     contacts = np.stack([number[e], number[relations[e]]])
     features = rows(bonds.features, edges)
     _, look, alike = distinct_rows([features.border, features.inner])
     if (alike[look] > _KEPT).mean() > _CROWDED:
         return None
     with threadpool_limits(1, "blas"):
-        half = refitted.refitted(features, *contacts[:, ::2])
+        e, f = contacts[:, ::2]
+        half = refitted.refitted(features, e, f, count)
         e, f = contacts[:, 1::2]  # of which nothing has been learnt by heart
         terms = terms_of_rivals(half, e, f, number[bonds.near[edges[e]]], bonds.turnable)
         weights, loss = weigh(terms)
@@ -68,8 +73,8 @@ def look_again(bonds: Bonds, relations: np.ndarray, workers: int) -> Bonds | Non
     log.debug("second look: contacts of plain pieces have -ln p %.3f, before %.3f", loss, before)
     if before - loss < _WORTH:
         return None
-    with threadpool_limits(1, "blas"):
-        plain = refitted.refitted(features, *contacts)._replace(weights=np.tile(weights, (len(edges), 1)))
+    plain = refitted.refitted(features, contacts[0], contacts[1], count)
+    plain = plain._replace(weights=np.tile(weights, (len(edges), 1)))
     found = nearest(refitted, plain, _KEPT, workers, not bonds.turnable)
     gains = np.where(found.edges >= 0, bonds.none - found.values, 0)
     return _merged(bonds, edges, number, np.where(found.edges >= 0, edges[found.edges], -1), gains)
@@ -77,8 +82,10 @@ def look_again(bonds: Bonds, relations: np.ndarray, workers: int) -> Bonds | Non
 
 def plain_pieces(features: fused.Fused) -> np.ndarray:
     """Return which pieces have much the same colour all along their border."""
-    border = features.border.reshape(len(features.border) // 4, 4, 3, -1).astype(np.float32)
-    return border.std(axis=(1, 3)).max(axis=1) < _PLAIN
+    border = features.border.reshape(len(features.border) // 4, 4, 3, -1).astype(np.int64)
+    count = border.shape[1] * border.shape[3]
+    variance = count * (border**2).sum(axis=(1, 3)) - border.sum(axis=(1, 3)) ** 2  # times count²
+    return (variance < (_PLAIN * count) ** 2).all(axis=1)
 
 
 def terms_of_rivals(
@@ -91,16 +98,20 @@ def terms_of_rivals(
     some = np.linspace(0, len(e) - 1, min(_SAMPLE, len(e))).astype(int)
     e, f, near = e[some], f[some], near[some]
     left, right = refitted.operands(features)
-    count = min(_RIVALS, len(left))
+    count = min(_RIVALS + _RESERVE, len(left))
     likeliest = np.empty((len(e), count), np.int64)
     impossible = np.zeros(len(left), bool)
     for row, one in enumerate(e):
         impossible[:] = not turnable
         impossible[(one + 2) % 4 :: 4] = False
         impossible[one // 4 * 4 : one // 4 * 4 + 4] = True
-        likeliest[row] = np.argpartition(np.where(impossible, np.inf, left[one] @ right.T), count - 1)[:count]
+        screened = np.where(impossible, np.inf, left[one] @ right.T)
+        likeliest[row] = np.sort(np.argpartition(screened, count - 1)[:count])
         likeliest[row, impossible[likeliest[row]]] = -1
-    rivals = np.sort(np.hstack([likeliest, near]), axis=1)
+    likeness = np.full(likeliest.shape, -np.inf)
+    refitted.list_likenesses(features, e, likeliest, likeness)
+    order = np.argsort(-likeness, axis=1, kind="stable")[:, :_RIVALS]
+    rivals = np.sort(np.hstack([np.take_along_axis(likeliest, order, 1), near]), axis=1)
     rivals[:, 1:][rivals[:, 1:] == rivals[:, :-1]] = -1
     rivals[rivals == f[:, None]] = -1
     candidates = np.hstack([f[:, None], rivals])
@@ -112,7 +123,8 @@ def terms_of_rivals(
 def weigh(terms: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the weights by which the first of each row is most probable, and its mean -ln p then.
 
-    No weight is below zero. The first may be there for no reason at all, as contacts may be wrong.
+    No weight is below zero. The first may be there for no reason at all, as contacts may be wrong. Weights
+    are rounded, as the way to the optimum is not the same on every processor, but the optimum is.
     (McFadden, "Conditional logit analysis of qualitative choice behavior", 1974.)
     """
     there = ~np.isnan(terms[..., 0])
@@ -132,8 +144,11 @@ def weigh(terms: np.ndarray) -> tuple[np.ndarray, float]:
         return float(_RIDGE * weights @ weights - np.log(probable).mean()), slope + 2 * _RIDGE * weights
 
     bounds = [(0, None)] * len(scale)
-    found = minimize(loss, np.ones(len(scale)), jac=True, method="L-BFGS-B", bounds=bounds)
-    return found.x / scale, float(found.fun)
+    to_the_end = {"ftol": 0, "gtol": 1e-10, "maxiter": 1000}
+    found = minimize(
+        loss, np.ones(len(scale)), jac=True, method="L-BFGS-B", bounds=bounds, options=to_the_end
+    )
+    return np.round(np.round(found.x, 3) / scale, 6), float(found.fun)
 
 
 def _merged(

@@ -135,9 +135,9 @@ def coefficients(pixels, rows=4, count=8):
     return np.array([(waves @ edge[:rows]).transpose(0, 2, 1).ravel() for edge in turned])
 
 
-def likenesses(pixels, pairs):
+def likenesses(pixels, pairs, count=8):
     """Ln of how much more probable any two edges are as ends of such pairs than as any two edges."""
-    strips = coefficients(pixels)
+    strips = coefficients(pixels, count=count)
     strips = strips - strips.mean(axis=0)
     ends = np.array([strips[e] for pair in pairs for e in pair])
     others = np.array([strips[e] for pair in pairs for e in pair[::-1]])

@@ -22,9 +22,9 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.fft import dct
-from scipy.linalg import eigh
 
 from jigsaw.compiled import kernel
+from jigsaw.eigen import decoupled, product, sum_of_products
 from jigsaw.measures import fused, mgc
 
 ROOT = False
@@ -55,43 +55,49 @@ class Refitted(NamedTuple):
 Features = Refitted
 
 
-def refitted(features: fused.Fused, e: np.ndarray, f: np.ndarray) -> Refitted:
-    """Learn from pairs of edges that touch, all but the weights; `rivals` is filled in by `fitted`."""
-    strips = coefficients(features)
+def refitted(
+    features: fused.Fused, e: np.ndarray, f: np.ndarray, coefficients: int = COEFFICIENTS
+) -> Refitted:
+    """Learn from pairs of edges that touch, all but the weights; `rivals` is filled in by `fitted`.
+
+    Of each row of pixels, only so many coefficients count.
+    """
+    strips = spectra(features, coefficients)
     strips -= strips.mean(axis=0)
     ends = np.concatenate([strips[e], strips[f]])
     others = np.concatenate([strips[f], strips[e]])
-    spread = ends.T @ ends / len(ends) + NOISE * np.eye(ends.shape[1])
-    correlation, basis = eigh(ends.T @ others / len(ends), spread)
+    spread = sum_of_products(ends, ends) / len(ends) + NOISE * np.eye(ends.shape[1])
+    correlation, basis = decoupled(sum_of_products(ends, others) / len(ends), spread)
     strength = np.abs(correlation).clip(max=CLOSEST)
-    u = strips @ basis
+    u = product(strips, basis)
     learnt = u * np.sqrt(strength / (2 * (1 - strength**2)))
-    own = (u**2) @ (strength / (2 * (1 + strength))) - np.log1p(-(strength**2)).sum() / 4
+    alone = -np.round(np.log1p(-(strength**2)).sum() / 4 / fused.EXACT) * fused.EXACT
+    own = product(u**2, (strength / (2 * (1 + strength)))[:, None]) + alone
     return Refitted(
         *features[:6],
         learnt=learnt.astype(np.float32),
         learnt_facing=(learnt * np.sign(correlation)).astype(np.float32),
-        own=own[:, None],
+        own=own,
         weights=np.zeros((len(u), TERMS)),
         rivals=features.rivals,
     )
 
 
-def coefficients(features: fused.Fused) -> np.ndarray:
+def spectra(features: fused.Fused, coefficients: int = COEFFICIENTS) -> np.ndarray:
     """Return the first cosine coefficients of the outer rows of all edges, (4 n, rows x 3 x coefficients)."""
     edges, columns = features.border.shape
     rows = np.hstack([features.border, features.inner]).reshape(edges, -1, columns // 3)
-    found = np.empty((*rows.shape[:2], min(COEFFICIENTS, rows.shape[2])))
+    found = np.empty((*rows.shape[:2], min(coefficients, rows.shape[2])))
     for first in range(0, edges, fused.ROWS):
         part = slice(first, first + fused.ROWS)
-        found[part] = dct(rows[part].astype(np.float64), norm="ortho")[..., :COEFFICIENTS]
+        found[part] = dct(rows[part].astype(np.float64), norm="ortho")[..., :coefficients]
     return found.reshape(edges, -1)
 
 
-def coordinates(features: fused.Fused) -> int:
+def coordinates(features: fused.Fused, coefficients: int = COEFFICIENTS) -> int:
     """Return how many numbers an edge is described by."""
     size = features.border.shape[1]
-    return (size + features.inner.shape[1]) // size * 3 * min(COEFFICIENTS, size // 3)
+    return (size + features.inner.shape[1]) // size * 3 * min(coefficients, size // 3)
 
 
 def operands(features: Refitted) -> tuple[np.ndarray, np.ndarray]:
@@ -137,6 +143,15 @@ def terms_of(features, e, f):
         -fused.log_odds(features, e, f, 2, fused.UNIT) / size,
         -fused.log_odds(features, e, f, 3, fused.UNIT) / (size - 1),
     )
+
+
+@kernel
+def list_likenesses(features, e, candidates, likenesses):
+    """Fill in the likeness of all candidates of some edges; that of -1 stays as it is."""
+    for i in range(len(e)):
+        for c in range(candidates.shape[1]):
+            if candidates[i, c] >= 0:
+                likenesses[i, c] = likeness(features, e[i], candidates[i, c])
 
 
 @kernel
