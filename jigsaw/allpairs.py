@@ -38,8 +38,18 @@ class Nearest(NamedTuple):
     features: Any  # with what the measure has fitted to the bag
 
 
-def nearest(measure: ModuleType, features: Any, k: int, workers: int = 1, upright: bool = False) -> Nearest:
-    """Compare all edges with all edges of other pieces; of upright pieces, only edges of opposite sides."""
+def nearest(
+    measure: ModuleType,
+    features: Any,
+    k: int,
+    workers: int = 1,
+    upright: bool = False,
+    with_mean: bool = True,
+) -> Nearest:
+    """Compare all edges with all edges of other pieces; of upright pieces, only edges of opposite sides.
+
+    Without mean, that is 0.
+    """
     owner, counts, first = _distinct(features, upright)
     distinct = rows(features, first)
     edges, size = len(owner), len(counts)
@@ -87,7 +97,7 @@ def nearest(measure: ModuleType, features: Any, k: int, workers: int = 1, uprigh
     _in_parts(workers, edges, _values, features, scores, values)
 
     pairs = edges * (edges - 4)
-    if pairs == 0:
+    if pairs == 0 or not with_mean:
         mean = 0.0
     elif screening or upright:
         mean = _mean_of_sample(features, upright)

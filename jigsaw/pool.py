@@ -82,6 +82,7 @@ class Pool:
         journal: Journal | None = None,
     ) -> None:
         self.bonds = self._first = bonds
+        self._shown = np.empty(0, np.int64)  # the contacts by which plain pieces were compared last
         self.seed, self.workers, self.on_round = seed, workers, on_round
         self.kinds = kinds_of(bonds)
         self.pieces = len(self.kinds)
@@ -137,9 +138,14 @@ class Pool:
 
         From then on gains are others, also those of members that there are. (`measured`)
         """
-        bonds = look_again(self._first, placed_relations(member.layout), self.workers)
-        self.bonds = bonds or self.bonds
-        return bonds is not None
+        relations = placed_relations(member.layout)
+        if np.array_equal(relations, self._shown):
+            return False
+        bonds = look_again(self._first, relations, self.workers)
+        if bonds is None:
+            return False
+        self.bonds, self._shown = bonds, relations
+        return True
 
     def measured(self, members: list[Member]) -> list[Member]:
         """Return members with what they gain now."""

@@ -75,7 +75,7 @@ def look_again(bonds: Bonds, relations: np.ndarray, workers: int) -> Bonds | Non
         return None
     plain = refitted.refitted(features, contacts[0], contacts[1], count)
     plain = plain._replace(weights=np.tile(weights, (len(edges), 1)))
-    found = nearest(refitted, plain, _KEPT, workers, not bonds.turnable)
+    found = nearest(refitted, plain, _KEPT, workers, not bonds.turnable, with_mean=False)
     gains = np.where(found.edges >= 0, bonds.none - found.values, 0)
     return _merged(bonds, edges, number, np.where(found.edges >= 0, edges[found.edges], -1), gains)
 
@@ -176,4 +176,4 @@ def warm_up(features: fused.Fused) -> None:
     e, f = np.array([0]), np.array([4])
     plain = refitted.refitted(features, e, f)
     terms_of_rivals(plain, e, f, f[:, None])
-    nearest(refitted, plain, 1)
+    nearest(refitted, plain, 1, with_mean=False)

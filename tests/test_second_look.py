@@ -245,6 +245,8 @@ def test_a_pool_measures_its_members_anew(cut, bonds):
     assert pool.look_again(members[0])
     again = pool.measured(members)
     assert again[0].gain == pool.gain_of(layout) != members[0].gain
+    shifted = start_with([layout + np.int32([3, 1, 0])])[0]
+    assert not pool.look_again(shifted)  # shows the same
 
 
 def looks_in(caplog):
