@@ -26,17 +26,6 @@ def product(left, right):
 
 
 @kernel(allocates=True)
-def sum_of_products(left, right):
-    """Return the sum over all rows of the outer products of both: leftᵀ right."""
-    total = np.zeros((left.shape[1], right.shape[1]))
-    for row in range(left.shape[0]):
-        for i in range(left.shape[1]):
-            for j in range(right.shape[1]):
-                total[i, j] += left[row, i] * right[row, j]
-    return total
-
-
-@kernel(allocates=True)
 def decoupled(across, alone):
     """Return ρ and W with W' across W = diag(ρ) and W' alone W = 1.
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import eigh
 
-from jigsaw.eigen import decoupled, product, sum_of_products
+from jigsaw.eigen import decoupled, product
 
 
 @given(st.integers(1, 12), st.integers(0, 2**32 - 1))
@@ -30,8 +30,7 @@ def test_equal_and_missing_correlations_are_found_too(matrix):
     np.testing.assert_allclose(basis.T @ basis, np.eye(len(matrix)), atol=1e-12)
 
 
-def test_products_are_those_of_the_library():
+def test_a_product_is_that_of_the_library():
     rng = np.random.default_rng(0)
-    one, two = rng.normal(size=(7, 4)), rng.normal(size=(7, 5))
-    np.testing.assert_allclose(sum_of_products(one, two), one.T @ two)
-    np.testing.assert_allclose(product(one.T.copy(), two), one.T @ two)
+    one, two = rng.normal(size=(7, 4)), rng.normal(size=(4, 5))
+    np.testing.assert_allclose(product(one, two), one @ two)

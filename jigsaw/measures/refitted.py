@@ -24,7 +24,7 @@ import numpy as np
 from scipy.fft import dct
 
 from jigsaw.compiled import kernel
-from jigsaw.eigen import decoupled, product, sum_of_products
+from jigsaw.eigen import decoupled, product
 from jigsaw.measures import fused, mgc
 
 ROOT = False
@@ -66,8 +66,9 @@ def refitted(
     strips -= strips.mean(axis=0)
     ends = np.concatenate([strips[e], strips[f]])
     others = np.concatenate([strips[f], strips[e]])
-    spread = sum_of_products(ends, ends) / len(ends) + NOISE * np.eye(ends.shape[1])
-    correlation, basis = decoupled(sum_of_products(ends, others) / len(ends), spread)
+    across = np.ascontiguousarray(ends.T)
+    spread = product(across, ends) / len(ends) + NOISE * np.eye(ends.shape[1])
+    correlation, basis = decoupled(product(across, others) / len(ends), spread)
     strength = np.abs(correlation).clip(max=CLOSEST)
     u = product(strips, basis)
     learnt = u * np.sqrt(strength / (2 * (1 - strength**2)))
