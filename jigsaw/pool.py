@@ -22,6 +22,7 @@ from jigsaw.assembly import (
 from jigsaw.frame import roomy_window
 from jigsaw.geometry import placed_relations
 from jigsaw.journal import Journal
+from jigsaw.measures.refitted import COEFFICIENTS
 from jigsaw.moves import NO_OTHERS, improve, rebuild
 from jigsaw.placements import Plan, make_plan
 from jigsaw.randomness import start
@@ -141,7 +142,8 @@ class Pool:
         relations = placed_relations(member.layout)
         if np.array_equal(relations, self._shown):
             return False
-        bonds = look_again(self._first, relations, self.workers)
+        least = 1 if self.pieces <= MANY else COEFFICIENTS
+        bonds = look_again(self._first, relations, self.workers, least)
         if bonds is None:
             return False
         self.bonds, self._shown = bonds, relations

@@ -34,7 +34,7 @@ _WORTH = 0.06  # by how much contacts must become more probable, on average of l
 _FUSED = np.array([0, fused.W_MGC, fused.W_MEAN, fused.W_CHANGE, fused.W_COLOUR, fused.W_COLOUR_CHANGE])
 
 
-def look_again(bonds: Bonds, relations: np.ndarray, workers: int) -> Bonds | None:
+def look_again(bonds: Bonds, relations: np.ndarray, workers: int, least: int = 1) -> Bonds | None:
     """Compare the edges of plain pieces again; None where there is too little to learn from, or nothing new.
 
     None, too, where many are alike: no list would hold all those that an edge might as well touch.
@@ -47,6 +47,8 @@ def look_again(bonds: Bonds, relations: np.ndarray, workers: int) -> Bonds | Non
         (4 n) the edge that each edge touches in an assembly, -1 for none.
     workers
         Threads; the result does not depend on it.
+    least
+        How many coefficients of each row of pixels must be learnt to make it worth while.
     """
     if not isinstance(bonds.features, fused.Fused):
         return None
@@ -55,7 +57,7 @@ def look_again(bonds: Bonds, relations: np.ndarray, workers: int) -> Bonds | Non
     number[edges] = np.arange(len(edges))
     e = edges[(number[relations[edges]] >= 0) & (edges < relations[edges])]
     enough = [c for c in _COEFFICIENTS if len(e) >= _LEAST * refitted.coordinates(bonds.features, c)]
-    if not enough:
+    if not enough or enough[0] < least:
         return None
     count = enough[0]
     contacts = np.stack([number[e], number[relations[e]]])

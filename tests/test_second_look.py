@@ -177,6 +177,7 @@ def test_a_small_bag_is_enough_to_learn_fewer_coefficients_from(width, height, c
     monkeypatch.setattr(refitted, "refitted", noted)
     again = look_again(bonds, placed_relations(true_layout(truth).astype(np.int32)), 1)
     assert counts == [count, count]
+    assert look_again(bonds, placed_relations(true_layout(truth).astype(np.int32)), 1, count + 1) is None
     assert first_choices_right(again, truth) > first_choices_right(bonds, truth) + 0.01
 
 
