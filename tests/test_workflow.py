@@ -74,7 +74,7 @@ class Project:
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            timeout=1200,  # kernels are compiled anew for the copy
+            timeout=1200,  # kernels that are not compiled yet are, for the copy
         )
 
     def reference(self, *words, fails=False):
