@@ -19,7 +19,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from jigsaw.bags import BAGS, Source, mixed_bags
-from jigsaw.errors import JigsawError
+from jigsaw.errors import JigsawError, check_known
 from jigsaw.files import check_extent, read_yaml
 from jigsaw.measures import measure_called
 from jigsaw.presets import Settings, settings_of
@@ -105,11 +105,8 @@ class Experiment(ImageSets):
             self.settings(name)
         for i, experiment in enumerate(self.config["experiments"]):
             for name in experiment["presets"]:
-                if name not in self.config["presets"]:
-                    known = ", ".join(self.config["presets"])
-                    raise JigsawError(
-                        f"config.yaml, experiments.{i}.presets: there is no preset {name!r}; known: {known}"
-                    )
+                where = f"config.yaml, experiments.{i}.presets: "
+                check_known(name, self.config["presets"], "preset", where)
             for key in ("sets", "except"):
                 for name in self._named(experiment.get(key, [])):
                     self._known(name, f"experiments.{i}.{key}", (BAGS,))
@@ -156,6 +153,7 @@ class Experiment(ImageSets):
 
     def settings(self, name: str) -> Settings:
         """Return the solver settings of a preset of the configuration."""
+        check_known(name, self.config["presets"], "preset")
         values = {key: value for key, value in self.config["presets"][name].items() if key != "islands"}
         try:
             return settings_of(values.pop("base", "paper")).changed(**values)
@@ -188,12 +186,15 @@ class Experiment(ImageSets):
                 if all(map(self.is_there, self.bags[bag].sets)):
                     self.bags[bag].sources(self)  # all its images must be there
             return bags
-        if not self.is_there(name):
-            raise JigsawError(self.how_to_get(name))
         return list(self.images(name))
 
     def _parts(self, name: str, puzzle: str) -> list[Source]:
-        return self.bags[puzzle].sources(self) if name == BAGS else [Source(self.images(name)[puzzle])]
+        if name == BAGS:
+            check_known(puzzle, self.bags, "mixed bag")
+            return self.bags[puzzle].sources(self)
+        images = self.images(name)
+        check_known(puzzle, images, f"image of set {name} called")
+        return [Source(images[puzzle])]
 
     def sources(self, name: str, puzzle: str) -> list[Path]:
         """Return the images of a puzzle."""
@@ -249,9 +250,9 @@ class Experiment(ImageSets):
         for bag in self.bags.values() if BAGS in self.wanted else []:
             lacking = [name for name in bag.sets if not self._obtainable(name)]
             if lacking:
-                messages.append(
-                    f"mixed bag {bag.entry} is left out: image set {', '.join(lacking)} is not there"
-                )
+                those = "image sets {} are" if len(lacking) > 1 else "image set {} is"
+                those = those.format(", ".join(lacking))
+                messages.append(f"mixed bag {bag.entry} is left out: {those} not there")
         return list(dict.fromkeys(messages))
 
     def downloads(self, name: str) -> list[str]:

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from jigsaw.errors import JigsawError
+from jigsaw.errors import JigsawError, check_known
 from jigsaw.images import image_size, list_images
 
 
@@ -21,11 +21,7 @@ class ImageSets:
         self._images: dict[str, dict[str, Path]] = {}
 
     def _known(self, name: str, where: str, others: tuple[str, ...] = ()) -> None:
-        known = [*self.config["sets"], *others]
-        if name not in known:
-            raise JigsawError(
-                f"config.yaml, {where}: there is no image set {name!r}; known: {', '.join(known)}"
-            )
+        check_known(name, [*self.config["sets"], *others], "image set", f"config.yaml, {where}: ")
 
     @property
     def data_dir(self) -> Path:
@@ -34,6 +30,7 @@ class ImageSets:
 
     def _origin(self, name: str) -> str:
         """Return the set whose images a set has: mostly itself."""
+        check_known(name, self.config["sets"], "image set")
         return self.config["sets"][name].get("of", name)
 
     def folder(self, name: str) -> Path:
@@ -54,6 +51,8 @@ class ImageSets:
         """Return the image files of a set by their names without ending, checked against what is declared."""
         name = self._origin(name)
         if name not in self._images:
+            if not self.is_there(name):
+                raise JigsawError(self.how_to_get(name))
             self._images[name] = self._find_images(name)
         return self._images[name]
 

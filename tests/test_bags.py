@@ -218,6 +218,14 @@ def test_a_draw_from_a_set_that_is_not_there_is_left_out_in_one_message(config):
     assert experiment.missing == ["mixed bag few is left out: image set gone is not there"]
 
 
+def test_a_bag_of_several_sets_that_are_not_there_names_them_all(config):
+    for name in ("gone", "lost"):
+        config["sets"][name] = {"title": name, "folder": name}
+    config["experiments"][0]["sets"] = ["mixed_bags"]
+    experiment = with_bags(config, few={"images": ["gone/a", "lost/b"]})
+    assert experiment.missing == ["mixed bag few is left out: image sets gone, lost are not there"]
+
+
 def test_drawn_bags_of_a_set_to_be_downloaded_need_that_set_once(config):
     config["sets"]["gone"] = {"title": "Gone", "folder": "gone", "url": "https://example.org/gone.zip"}
     experiment = with_bags(

@@ -505,11 +505,29 @@ def test_nothing_is_missing_if_all_are_required_and_there(project):
     assert project.would_make("--config", "require_all=True") == {}
 
 
-def test_a_missing_set_asked_for_by_its_table_says_how_to_get_it(project):
+@pytest.mark.parametrize("target", ["tables/gone.md", "puzzles/gone/a/quick/0/scores.json"])
+def test_a_missing_set_asked_for_by_its_results_says_how_to_get_it(project, target):
     project.configure(sets={**CONFIG["sets"], "gone": {"title": "G", "folder": "gone"}})
-    done = project.snakemake("results/tables/gone.md")
+    done = project.snakemake("results/" + target)
     assert done.returncode != 0
     assert "image set gone is not there" in done.stdout
+    assert "JIGSAW_DATA" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("tables/tony.md", "there is no image set 'tony'; known: tiny, other"),
+        ("puzzles/tony/a/quick/0/scores.json", "there is no image set 'tony'; known: tiny, other"),
+        ("puzzles/tiny/z/quick/0/scores.json", "there is no image of set tiny called 'z'; known: a, b"),
+        ("puzzles/mixed_bags/z/quick/0/scores.json", "there is no mixed bag 'z'; known: "),
+        ("puzzles/tiny/a/quack/0/scores.json", "there is no preset 'quack'; known: quick"),
+    ],
+)
+def test_a_result_of_something_unknown_is_refused_with_what_is_known(project, target, said):
+    done = project.snakemake("--dry-run", "results/" + target)
+    assert done.returncode != 0
+    assert said in done.stdout
 
 
 def test_nothing_there_at_all_is_an_error(project):
