@@ -45,6 +45,8 @@ _OF_SEVERAL = 0.01  # or being several: more, as it is told by them where an ima
 _BEFORE_CROSSING = 1.5  # times that, before members are crossed in it,
 _HOPE = 0.27  # and at first, before they are improved, this more, over the root of the number of pieces
 _WINDOWS = 4  # frames tried for each member
+_STRENGTHS = (0.5, 0.85)  # of contacts that hold the solid part, as shares of the greatest
+_FINE = tuple(i / 20 for i in range(6, 20))  # strengths at which many pieces are cut up to see which is best
 _TRIAL = 3  # passes after which they are compared
 _HELD = 0.85  # share of the solid part that a frame must hold
 _SOLID = 0.3  # share of all pieces that the solid part must be
@@ -245,33 +247,53 @@ def _one_frame(pool: Pool, members: list[Member], size: tuple[int, int] | None) 
         shapes = [size, size[::-1]]
     complete = _complete(members, shapes) if pool.pieces > MANY else []
     count = _WINDOWS
-    cuts: Sequence[float] = CUTS
     if complete:
         members = [member for member in members if member.gain < complete[0].gain - ALIKE]
         width, height = _shape(complete[0].windows[0])
-        shapes, count, cuts = [(width, height), (height, width)], 1, CUTS[1:2]
-    hopeful = []
-    for member in members:
-        solid = solid_part(*pool.contacts(member.layout), pool.bonds.none / 2, member.layout[:, 2] >= 0)
+        shapes, count = [(width, height), (height, width)], 1
+    hopeful = [
+        [member._replace(windows=window[None], framed=True) for window in found]
+        for member, found in ((member, _likely(pool, member, shapes, count, size)) for member in members)
+    ]
+    cuts: list[Sequence[float]] = [CUTS] * len(hopeful)
+    if pool.pieces > MANY:
+        hopeful = _likeliest(pool, hopeful)
+        cuts = [CUTS[1:2]] * len(hopeful) if complete else _best_cuts(pool, hopeful)
+    return [*complete, *_tried(pool, "frame", hopeful, cuts)]
+
+
+def _likely(
+    pool: Pool, member: Member, shapes: list[tuple[int, int]], count: int, size: tuple[int, int] | None
+) -> list[np.ndarray]:
+    """Return windows that hold most of a solid part of a member; of many pieces, of two such parts."""
+    contacts = pool.contacts(member.layout)
+    found: list[np.ndarray] = []
+    for strength in _STRENGTHS if pool.pieces > MANY else _STRENGTHS[:1]:
+        solid = solid_part(*contacts, strength * pool.bonds.none, member.layout[:, 2] >= 0)
         positions = member.layout[solid, :2]
-        hopeful.append(
-            [
-                member._replace(windows=window[None], framed=True)
-                for share, window in windows(positions, shapes, count) or _at_corner(positions, size)
-                if size is not None or (share > _HELD and solid.sum() > _SOLID * pool.pieces)
-            ]
-        )
-    return [*complete, *_tried(pool, "frame", _likeliest(pool, hopeful), cuts)]
+        for share, window in windows(positions, shapes, count) or _at_corner(positions, size):
+            enough = share > _HELD and solid.sum() > _SOLID * pool.pieces
+            if (size is not None or enough) and not any(np.array_equal(window, other) for other in found):
+                found.append(window)
+    return found
 
 
 def _likeliest(pool: Pool, hopeful: list[list[Member]]) -> list[list[Member]]:
-    """Choose of each member's frames that in which it gains most at once, if the pieces are many."""
-    if pool.pieces <= MANY or all(len(some) < 2 for some in hopeful):
+    """Choose of each member's frames that in which it gains most at once."""
+    if all(len(some) < 2 for some in hopeful):
         return hopeful
     tasks = [Task(member, 0, cut=CUTS[-1] * pool.bonds.none) for some in hopeful for member in some]
     made = iter(pool.make("windows", tasks))
     gains = [[next(made).gain for _ in some] for some in hopeful]
     return [[some[int(np.argmax(g))]] if some else [] for some, g in zip(hopeful, gains, strict=True)]
+
+
+def _best_cuts(pool: Pool, hopeful: list[list[Member]]) -> list[Sequence[float]]:
+    """Return at which strengths members, of one frame each, gain most at once if they are cut up for it."""
+    tasks = [Task(one, 0, cut=cut * pool.bonds.none) for some in hopeful for one in some for cut in _FINE]
+    made = iter(pool.make("cuts", tasks))
+    gains = [[next(made).gain for _ in some for _ in _FINE] for some in hopeful]
+    return [[_FINE[i] for i in np.argsort([-g for g in some], kind="stable")[: len(CUTS)]] for some in gains]
 
 
 def _complete(members: list[Member], shapes: list[tuple[int, int]]) -> list[Member]:
@@ -301,7 +323,7 @@ def _many_frames(pool: Pool, members: list[Member]) -> list[Member]:
     def worth(number: int) -> float:
         if number not in found:
             fits[number].sort(key=lambda fit: fit[0])
-            tried = _tried(pool, f"{number} frames", _aligned(pool, fits[number][:2]), CUTS[1:2])
+            tried = _tried(pool, f"{number} frames", _aligned(pool, fits[number][:2]), [CUTS[1:2]] * 2)
             found[number] = max((_split(pool, member) for member in tried), key=_worth)
         return _worth(found[number])
 
@@ -313,7 +335,8 @@ def _many_frames(pool: Pool, members: list[Member]) -> list[Member]:
     if not numbers:
         return []
     best = max(numbers, key=worth)
-    return [found[best], *_tried(pool, "frames", _aligned(pool, fits[best][: len(members)]))]
+    aligned = _aligned(pool, fits[best][: len(members)])
+    return [found[best], *_tried(pool, "frames", aligned, [CUTS] * len(aligned))]
 
 
 def _aligned(pool: Pool, fits: list[tuple[int, Member, np.ndarray]]) -> list[list[Member]]:
@@ -351,13 +374,15 @@ def _on_boards(pool: Pool, members: list[Member]) -> list[Member]:
     return pool.make("boards", tasks)
 
 
-def _tried(pool: Pool, name: str, hopeful: list[list[Member]], cuts: Sequence[float] = CUTS) -> list[Member]:
+def _tried(
+    pool: Pool, name: str, hopeful: list[list[Member]], cuts: Sequence[Sequence[float]]
+) -> list[Member]:
     """Fill the frames of members, cut up in several ways; return the best of each origin, then the rest."""
     tasks, origin = [], []
     for i, members in enumerate(hopeful):
         for member in members:
-            tasks += [Task(member, _TRIAL, cut=cut * pool.bonds.none) for cut in cuts]
-            origin += [i] * len(cuts)
+            tasks += [Task(member, _TRIAL, cut=cut * pool.bonds.none) for cut in cuts[i]]
+            origin += [i] * len(cuts[i])
     tried = pool.make(name, tasks)
     best_first = sorted(range(len(tried)), key=lambda i: -tried[i].gain)
     first_of = {origin[i]: i for i in reversed(best_first)}

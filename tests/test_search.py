@@ -16,7 +16,7 @@ from jigsaw.measures import MEASURES
 from jigsaw.pieces import Bag
 from jigsaw.pool import Member, Pool, Task, best_of, start_with
 from jigsaw.presets import Settings
-from jigsaw.search import _finished, _settled, search
+from jigsaw.search import _finished, _one_frame, _settled, search
 from jigsaw.synthetic import picture
 
 SIZE = 8  # pixels
@@ -282,6 +282,47 @@ def test_of_many_pieces_one_frame_a_member_is_tried_to_the_end(monkeypatch, land
     assert len({task.member.windows.tobytes() for task in tasks["frame"]}) == 1
     assert found.framed
     np.testing.assert_array_equal(relations_of(found.layout), relations_of(true))
+
+
+def test_of_many_pieces_members_are_cut_up_for_a_frame_where_they_gain_most_at_once(monkeypatch, landscape):
+    bonds, true = landscape
+    ragged = true.copy()
+    ragged[true[:, 0] >= 5, :2] += 20, 0  # three columns lie apart
+    monkeypatch.setattr("jigsaw.pool.improve", lambda *_: 0)  # nor does anything put them right
+    monkeypatch.setattr("jigsaw.search._HELD", 0.5)
+    made, make = {}, Pool.make
+
+    def making(self, name, tasks):
+        found = make(self, name, tasks)
+        return made.setdefault(name, list(zip(tasks, found, strict=True))) and found
+
+    monkeypatch.setattr(Pool, "make", making)
+    steps_of_many(monkeypatch, bonds, [ragged])
+    gains = {task.cut: member.gain for task, member in made["cuts"]}
+    assert {task.passes for task, _ in made["cuts"]} == {0}
+    assert len(gains) > 10
+    tried = [task.cut for task, _ in made["frame"]]
+    assert len(set(tried)) == 3
+    assert min(gains[cut] for cut in tried) >= max(gain for cut, gain in gains.items() if cut not in tried)
+
+
+def test_of_many_pieces_frames_are_sought_for_what_is_held_strongly_too(monkeypatch, landscape):
+    """The whole of two parts fits no frame; the one that is held strongly does."""
+    bonds, true = landscape
+    layout = true.copy()
+    layout[true[:, 0] >= 5, 1] += 40  # columns that lie far below, and yet are said to be held a little
+    parts = {0.5: np.ones(len(true), bool), 0.85: true[:, 0] < 5}
+    monkeypatch.setattr(
+        "jigsaw.search.solid_part",
+        lambda relations, contact, least, placed: parts[round(least / bonds.none, 2)],
+    )
+    pool = Pool(bonds, 0, 1, np.inf, lambda *_: None)
+    (member,) = pool.measured(start_with([layout]))
+    assert _one_frame(pool, [member], None) == []
+    monkeypatch.setattr("jigsaw.search.MANY", 0)
+    framed = _one_frame(pool, [member], None)
+    assert framed
+    assert {box(member.layout) for member in framed} <= {(8, 6), (6, 8)}
 
 
 def test_what_was_made_in_a_frame_goes_on_without_it(monkeypatch, landscape):
