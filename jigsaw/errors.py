@@ -1,4 +1,4 @@
-"""The one exception that means "the input was wrong", shown to people without a traceback."""
+"""The one exception that means "the input was wrong", shown without a traceback; a check of names."""
 
 from collections.abc import Collection
 

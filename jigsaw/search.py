@@ -25,6 +25,7 @@ Work is measured in moves, so that the result does not depend on the machine or 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -252,13 +253,16 @@ def _one_frame(pool: Pool, members: list[Member], size: tuple[int, int] | None) 
         width, height = _shape(complete[0].windows[0])
         shapes, count = [(width, height), (height, width)], 1
     hopeful = [
-        [member._replace(windows=window[None], framed=True) for window in found]
-        for member, found in ((member, _likely(pool, member, shapes, count, size)) for member in members)
+        [
+            member._replace(windows=window[None], framed=True)
+            for window in _likely(pool, member, shapes, count, size)
+        ]
+        for member in members
     ]
-    cuts: list[Sequence[float]] = [CUTS] * len(hopeful)
+    cuts: Iterable[Sequence[float]] = repeat(CUTS)
     if pool.pieces > MANY:
         hopeful = _likeliest(pool, hopeful)
-        cuts = [CUTS[1:2]] * len(hopeful) if complete else _best_cuts(pool, hopeful)
+        cuts = repeat(CUTS[1:2]) if complete else _best_cuts(pool, hopeful)
     return [*complete, *_tried(pool, "frame", hopeful, cuts)]
 
 
@@ -323,7 +327,7 @@ def _many_frames(pool: Pool, members: list[Member]) -> list[Member]:
     def worth(number: int) -> float:
         if number not in found:
             fits[number].sort(key=lambda fit: fit[0])
-            tried = _tried(pool, f"{number} frames", _aligned(pool, fits[number][:2]), [CUTS[1:2]] * 2)
+            tried = _tried(pool, f"{number} frames", _aligned(pool, fits[number][:2]), repeat(CUTS[1:2]))
             found[number] = max((_split(pool, member) for member in tried), key=_worth)
         return _worth(found[number])
 
@@ -335,8 +339,7 @@ def _many_frames(pool: Pool, members: list[Member]) -> list[Member]:
     if not numbers:
         return []
     best = max(numbers, key=worth)
-    aligned = _aligned(pool, fits[best][: len(members)])
-    return [found[best], *_tried(pool, "frames", aligned, [CUTS] * len(aligned))]
+    return [found[best], *_tried(pool, "frames", _aligned(pool, fits[best][: len(members)]), repeat(CUTS))]
 
 
 def _aligned(pool: Pool, fits: list[tuple[int, Member, np.ndarray]]) -> list[list[Member]]:
@@ -375,14 +378,17 @@ def _on_boards(pool: Pool, members: list[Member]) -> list[Member]:
 
 
 def _tried(
-    pool: Pool, name: str, hopeful: list[list[Member]], cuts: Sequence[Sequence[float]]
+    pool: Pool, name: str, hopeful: list[list[Member]], cuts: Iterable[Sequence[float]]
 ) -> list[Member]:
-    """Fill the frames of members, cut up in several ways; return the best of each origin, then the rest."""
+    """Fill the frames of members, cut up in several ways; return the best of each origin, then the rest.
+
+    `cuts` are the strengths at which the members of each origin are cut up.
+    """
     tasks, origin = [], []
-    for i, members in enumerate(hopeful):
+    for i, (members, strengths) in enumerate(zip(hopeful, cuts, strict=False)):
         for member in members:
-            tasks += [Task(member, _TRIAL, cut=cut * pool.bonds.none) for cut in cuts[i]]
-            origin += [i] * len(cuts[i])
+            tasks += [Task(member, _TRIAL, cut=cut * pool.bonds.none) for cut in strengths]
+            origin += [i] * len(strengths)
     tried = pool.make(name, tasks)
     best_first = sorted(range(len(tried)), key=lambda i: -tried[i].gain)
     first_of = {origin[i]: i for i in reversed(best_first)}
