@@ -24,7 +24,7 @@ Work is measured in moves, so that the result does not depend on the machine or 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -331,15 +331,23 @@ def _many_frames(pool: Pool, members: list[Member]) -> list[Member]:
             found[number] = max((_split(pool, member) for member in tried), key=_worth)
         return _worth(found[number])
 
-    numbers = sorted(fits)
-    while len(numbers) > 3:  # the nearer to the right number, the better: leave out the third that is worse
+    if not fits:
+        return []
+    best = most_worth(sorted(fits), min(fits, key=lambda number: min(fit[0] for fit in fits[number])), worth)
+    return [found[best], *_tried(pool, "frames", _aligned(pool, fits[best][: len(members)]), repeat(CUTS))]
+
+
+def most_worth(numbers: list[int], likely: int, worth: Callable[[int], float]) -> int:
+    """Return the number that is worth most: the likely one, or one that a search among all comes to.
+
+    The nearer to the right number, the better, mostly. So, of more than three, the third that is worse is left
+    out, again and again.
+    """
+    while len(numbers) > 3:
         third = len(numbers) // 3
         worse_below = worth(numbers[third]) < worth(numbers[-1 - third])
         numbers = numbers[third + 1 :] if worse_below else numbers[: -1 - third]
-    if not numbers:
-        return []
-    best = max(numbers, key=worth)
-    return [found[best], *_tried(pool, "frames", _aligned(pool, fits[best][: len(members)]), repeat(CUTS))]
+    return max([likely, *numbers], key=worth)
 
 
 def _aligned(pool: Pool, fits: list[tuple[int, Member, np.ndarray]]) -> list[list[Member]]:

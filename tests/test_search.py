@@ -16,7 +16,7 @@ from jigsaw.measures import MEASURES
 from jigsaw.pieces import Bag
 from jigsaw.pool import Member, Pool, Task, best_of, start_with
 from jigsaw.presets import Settings
-from jigsaw.search import _finished, _one_frame, _settled, search
+from jigsaw.search import _finished, _one_frame, _settled, most_worth, search
 from jigsaw.synthetic import picture
 
 SIZE = 8  # pixels
@@ -323,6 +323,21 @@ def test_of_many_pieces_frames_are_sought_for_what_is_held_strongly_too(monkeypa
     framed = _one_frame(pool, [member], None)
     assert framed
     assert {box(member.layout) for member in framed} <= {(8, 6), (6, 8)}
+
+
+@pytest.mark.parametrize(
+    ("worth", "likely", "found"),
+    [
+        ([5, 1, 2, 0], 0, 0),  # what fits best is tried, even if its neighbour is worth least
+        ([1, 2, 3, 9, 3, 2, 1, 0], 0, 3),  # and is not taken if another is worth more
+        ([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 4, 9),
+        ([7], 0, 0),
+    ],
+)
+def test_of_several_numbers_of_frames_that_worth_most_is_found(worth, likely, found):
+    asked = []
+    assert most_worth(list(range(len(worth))), likely, lambda n: asked.append(n) or worth[n]) == found
+    assert likely in asked
 
 
 def test_what_was_made_in_a_frame_goes_on_without_it(monkeypatch, landscape):
