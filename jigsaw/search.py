@@ -340,8 +340,8 @@ def _many_frames(pool: Pool, members: list[Member]) -> list[Member]:
 def most_worth(numbers: list[int], likely: int, worth: Callable[[int], float]) -> int:
     """Return the number that is worth most: the likely one, or one that a search among all comes to.
 
-    The nearer to the right number, the better, mostly. So, of more than three, the third that is worse is left
-    out, again and again.
+    The nearer to the right number, the better, mostly. So, of more than three, the third that is worse is
+    left out, again and again.
     """
     while len(numbers) > 3:
         third = len(numbers) // 3
