@@ -322,22 +322,23 @@ def _many_frames(pool: Pool, members: list[Member]) -> list[Member]:
     for member in _on_boards(pool, members):
         for misfit, frames in fit_windows(member.layout, len(member.windows)):
             fits.setdefault(frames.shape[1], []).append((misfit, member, frames))
+    if not fits:
+        return []
+    for some in fits.values():
+        some.sort(key=lambda fit: fit[0])
     found: dict[int, Member] = {}
 
     def worth(number: int) -> float:
         if number not in found:
-            fits[number].sort(key=lambda fit: fit[0])
             tried = _tried(pool, f"{number} frames", _aligned(pool, fits[number][:2]), repeat(CUTS[1:2]))
             found[number] = max((_split(pool, member) for member in tried), key=_worth)
         return _worth(found[number])
 
-    if not fits:
-        return []
-    best = most_worth(sorted(fits), min(fits, key=lambda number: min(fit[0] for fit in fits[number])), worth)
+    best = _most_worth(sorted(fits), min(fits, key=lambda number: fits[number][0][0]), worth)
     return [found[best], *_tried(pool, "frames", _aligned(pool, fits[best][: len(members)]), repeat(CUTS))]
 
 
-def most_worth(numbers: list[int], likely: int, worth: Callable[[int], float]) -> int:
+def _most_worth(numbers: list[int], likely: int, worth: Callable[[int], float]) -> int:
     """Return the number that is worth most: the likely one, or one that a search among all comes to.
 
     The nearer to the right number, the better, mostly. So, of more than three, the third that is worse is

@@ -16,7 +16,7 @@ from jigsaw.measures import MEASURES
 from jigsaw.pieces import Bag
 from jigsaw.pool import Member, Pool, Task, best_of, start_with
 from jigsaw.presets import Settings
-from jigsaw.search import _finished, _one_frame, _settled, most_worth, search
+from jigsaw.search import _finished, _most_worth, _one_frame, _settled, search
 from jigsaw.synthetic import picture
 
 SIZE = 8  # pixels
@@ -336,7 +336,7 @@ def test_of_many_pieces_frames_are_sought_for_what_is_held_strongly_too(monkeypa
 )
 def test_of_several_numbers_of_frames_that_worth_most_is_found(worth, likely, found):
     asked = []
-    assert most_worth(list(range(len(worth))), likely, lambda n: asked.append(n) or worth[n]) == found
+    assert _most_worth(list(range(len(worth))), likely, lambda n: asked.append(n) or worth[n]) == found
     assert likely in asked
 
 
